@@ -171,7 +171,7 @@ def _view(
 
 
 def _hints(view: View, settings: Settings, state: RoundState, memory: Memory) -> Hints | None:
-    if settings.round.observe_only or not computable(view):
+    if settings.round.observe_only or not computable(view.brokers, view.bundles):
         return None
     return hints(view, settings, state.number, state.histories, memory.in_flight)
 

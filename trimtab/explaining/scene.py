@@ -61,7 +61,7 @@ class Scene:
 
     @cached_property
     def computable(self) -> bool:
-        return computable(self.view)
+        return computable(self.view.brokers, self.view.bundles)
 
     @cached_property
     def shown(self) -> View:

@@ -44,7 +44,7 @@ from trimtab.round.urgent import carry_out, plan_urgent
 from trimtab.settings import Settings
 from trimtab.state.hand_overs import remember_moves
 from trimtab.state.round_state import RoundState, start_cooldowns
-from trimtab.view import View, available_part
+from trimtab.view import Brokers, View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is no other broker to move to."""
@@ -65,7 +65,7 @@ def decide(
     # Where shedding is off, not even the breaker moves bundles.
     undone = () if unasked is Rule.DISABLED else tuple(undoing.values())
     instead = undone if unasked else None
-    holding = find_holding(view, settings)
+    holding = find_holding(view.bundles, view.controls, settings, view.now_ms)
     asking = observing(settings) if holding.all_wait else settings
     before = state
     proposed, state = ask_strategies(view, state, asking, instead, holding.fixed)
@@ -121,7 +121,8 @@ def _unasked(review: Review, settings: Settings) -> Rule | None:
 def _finish(
     plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
 ) -> tuple[Plan, RoundState]:
-    plan = replace(plan, summary=_summary(view, settings))
+    summary = _summary(view.brokers, len(view.bundles.names), settings)
+    plan = replace(plan, summary=summary)
     if settings.round.observe_only:
         return plan, state
     moved = (move.bundle for move in plan.moves)
@@ -129,10 +130,10 @@ def _finish(
     return plan, start_cooldowns(plan, replace(state, handed=handed), now_ms)
 
 
-def _summary(view: View, settings: Settings) -> dict[str, float]:
+def _summary(brokers: Brokers, bundles: int, settings: Settings) -> dict[str, float]:
     """Counts of brokers and bundles, and usage figures if usage is known and finite."""
-    loads = usage(view.brokers.resources, settings.weights)[view.brokers.available]
-    figures = {"brokers": float(len(loads)), "bundles": float(len(view.bundles.names))}
+    loads = usage(brokers.resources, settings.weights)[brokers.available]
+    figures = {"brokers": float(len(loads)), "bundles": float(bundles)}
     if loads.size and np.isfinite(loads).all():
         low, high = float(loads.min()), float(loads.max())
         mean = float(loads.mean())

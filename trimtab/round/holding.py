@@ -15,7 +15,7 @@ from trimtab.names import rows_of
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.settings.windows import is_open
-from trimtab.view import Bundles, View
+from trimtab.view import Bundles
 
 
 class Holding(NamedTuple):
@@ -41,28 +41,27 @@ class Holding(NamedTuple):
         return np.flatnonzero(self.pinned | ~self.waiting).tolist()
 
 
-def find_holding(view: View, settings: Settings) -> Holding:
-    """What of a view is pinned, and what waits."""
-    bundles, controls = view.bundles, view.controls
+def find_holding(bundles: Bundles, controls: Controls, settings: Settings, now_ms: int) -> Holding:
+    """Which bundles are pinned, and which wait."""
     size = len(bundles.names)
     pinned = np.zeros(size, dtype=np.bool_)
     if controls.pins:
         pinned[rows_of(bundles.names, controls.pins)] = True
         pinned |= _of_namespaces(bundles, [name in controls.pins for name in bundles.namespaces])
-    acts = not controls.modes and waits(view, settings, "") is None
+    acts = not controls.modes and waits(controls, settings, "", now_ms) is None
     if acts or settings.round.observe_only:
         # Of what is only shown nothing needs to wait.
         return Holding(pinned, np.zeros(size, dtype=np.bool_))
-    rules = [waits(view, settings, name) for name in bundles.namespaces]
+    rules = [waits(controls, settings, name, now_ms) for name in bundles.namespaces]
     return Holding(pinned, _of_namespaces(bundles, [rule is not None for rule in rules]))
 
 
-def waits(view: View, settings: Settings, namespace: str) -> Rule | None:
+def waits(controls: Controls, settings: Settings, namespace: str, now_ms: int) -> Rule | None:
     """Why what strategies want of a namespace is not carried out now; None if it is."""
-    if mode_of(view.controls, settings, namespace) is not Mode.AUTOMATIC:
+    if mode_of(controls, settings, namespace) is not Mode.AUTOMATIC:
         return Rule.HELD
     windows = settings.plans.windows
-    return Rule.OUTSIDE_WINDOW if windows and not is_open(windows, view.now_ms) else None
+    return Rule.OUTSIDE_WINDOW if windows and not is_open(windows, now_ms) else None
 
 
 def mode_of(controls: Controls, settings: Settings, namespace: str) -> Mode:

@@ -15,14 +15,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from trimtab.merging import MERGERS
 from trimtab.names import rows_of
 from trimtab.plan import MOST_AT_ONCE, Merge, MergeWish, Refusal, ShedWish, Split, SplitWish
 from trimtab.reasons import Reason
-from trimtab.round.approved import take_merges
-from trimtab.round.asked_splits import decide_asked
+from trimtab.round.ordered_reshaping import OrderedReshaping, take_ordered_reshaping
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.splitting.triggers import TRIGGERS
@@ -58,14 +55,14 @@ def ask_strategies(
     be asked; None: ask the shedder. ``held``: rows that strategies must leave alone.
     """
     cooling = frozenset(rows_of(view.bundles.names, state.recent))
-    concerned = rows_of(view.bundles.names, state.asked)
-    asked, denied, view, state = decide_asked(view, state, settings)
-    # What was refused stays too: it must not be merged in the very round.
-    merged, unmerged, state = take_merges(hold_moving(view, concerned), state)
-    parts = [row for wish in merged for row in (wish.bundle, wish.neighbour)]
-    view = hold_splitting(hold_moving(view, {*cooling, *concerned, *parts, *held}), asked)
+    ordered = OrderedReshaping()
+    if state.asked or state.approved_merges or state.asked_merges:
+        ordered, view, state = take_ordered_reshaping(view, state, settings)
+    still = {*view.in_flight.tolist(), *cooling, *ordered.rows, *held}
+    view = hold(view, [*still], _names(view.bundles, ordered.splits))
     triggered, hindered, state = _ask_trigger(view, state, settings)
-    view = hold_splitting(view, triggered)
+    rows = [wish.bundle for wish in triggered]
+    view = hold(view, rows, _names(view.bundles, triggered))
     wanted = ask_merger(view, settings)
     view = hold(view, [row for wish in wanted for row in (wish.bundle, wish.neighbour)])
     children, state = _ask_children(view.bundles, state, settings)
@@ -75,23 +72,11 @@ def ask_strategies(
     return Proposals(
         view=view,
         cooling=cooling,
-        splits=tuple(_split(view, wish) for wish in (*asked, *triggered)),
-        merges=tuple(_merge(view, wish) for wish in (*merged, *wanted)),
-        refusals=(*denied, *unmerged, *hindered),
+        splits=tuple(_split(view, wish) for wish in (*ordered.splits, *triggered)),
+        merges=tuple(_merge(view, wish) for wish in (*ordered.merges, *wanted)),
+        refusals=(*ordered.refusals, *hindered),
         wishes=[*children, *wishes],
     ), state
-
-
-def hold_moving(view: View, cooling: Collection[int]) -> View:
-    """The view with bundles that are cooling down or in flight marked as not movable."""
-    moving = np.flatnonzero(view.intended != view.bundles.owner).tolist()
-    return hold(view, [*moving, *cooling])
-
-
-def hold_splitting(view: View, wishes: Sequence[SplitWish]) -> View:
-    """The view with the bundles of these wishes marked as being split."""
-    rows = [wish.bundle for wish in wishes]
-    return hold(view, rows, [view.bundles.names[row] for row in rows])
 
 
 def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
@@ -103,6 +88,10 @@ def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
         bundles=replace(view.bundles, movable=movable),
         splitting=view.splitting.union(splitting),
     )
+
+
+def _names(bundles: Bundles, wishes: Sequence[SplitWish]) -> list[str]:
+    return [bundles.names[wish.bundle] for wish in wishes]
 
 
 def _ask_trigger(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trimtab.names import rows_of
 from trimtab.plan import Plan, parts_of
 from trimtab.reasons import ORDERED
 from trimtab.round.holding import find_holding
-from trimtab.round.proposals import hold, hold_moving
+from trimtab.round.proposals import hold
 from trimtab.round.urgent import carry_out, smooth_averages
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState, begun
@@ -18,10 +20,13 @@ def show_to_strategies(
 ) -> View:
     """The view that `decide` had after the urgent part of ``plan``, with what must not move marked;
     its strategy saw the available part. ``view`` and ``state`` are the inputs of `decide`."""
-    view, state = smooth_averages(view, begun(state, settings, now_ms), settings)
+    state = begun(state, settings, now_ms)
+    brokers, state = smooth_averages(view.brokers, state, settings.weights)
+    view = replace(view, brokers=brokers)
     ordered = tuple(move for move in plan.moves if move.reason in ORDERED)
     view = carry_out(view, Plan(moves=ordered, repairs=plan.repairs))
-    names, splitting = view.bundles.names, [split.bundle for split in plan.splits]
-    view = hold_moving(view, rows_of(names, {*state.recent, *state.asked}))
-    view = hold(view, find_holding(view, settings).fixed)
-    return hold(view, rows_of(names, {*splitting, *parts_of(plan.merges)}), splitting)
+    splitting = [split.bundle for split in plan.splits]
+    named = {*state.recent, *state.asked, *splitting, *parts_of(plan.merges)}
+    fixed = find_holding(view.bundles, view.controls, settings, view.now_ms).fixed
+    rows = rows_of(view.bundles.names, named)
+    return hold(view, [*view.in_flight.tolist(), *fixed, *rows], splitting)

@@ -14,15 +14,14 @@ from trimtab.ownership import Event
 from trimtab.plan import Plan, ShedWish
 from trimtab.reasons import Reason, Rule
 from trimtab.round.allowance import Allowance
-from trimtab.round.approved import keep_unspent, take_approved
-from trimtab.round.asked_moves import take_asked
 from trimtab.round.disposal import Disposal
+from trimtab.round.ordered_moves import OrderedMoves, keep_unspent, take_ordered_moves
 from trimtab.round.placing import Placing
 from trimtab.round.repair_placement import RepairPlacement
-from trimtab.settings import Settings
+from trimtab.settings import Settings, WeightSettings
 from trimtab.state.broker_averages import advance, remember_averages
 from trimtab.state.round_state import RoundState, begun
-from trimtab.view import View
+from trimtab.view import Brokers, Bundles, View
 
 _MOST: Final = 1e40
 """Reports within their limits sum to less in any fleet, and products of a few stay finite."""
@@ -36,21 +35,24 @@ def plan_urgent(
     obstacle = _obstacle(view, state)
     if obstacle is not None:
         return Plan(skipped=obstacle), view, state
-    view, state = smooth_averages(view, state, settings)
-    before = state
-    asked, refused, state = take_asked(view, state)
-    approved, denied, state = take_approved(view, state, {wish.bundle for wish in asked})
-    ordered, refused = (*asked, *approved), refused + denied
-    wishes = [*ordered, *_drains(view, {wish.bundle for wish in ordered})]
+    brokers, state = smooth_averages(view.brokers, state, settings.weights)
+    view = replace(view, brokers=brokers)
+    before, ordered = state, OrderedMoves()
+    wishes: list[ShedWish] = []
+    # While ownership is in doubt, what is not a repair waits.
+    if view.trouble.doubt is Doubt.STABLE:
+        if state.asked_moves or state.approved:
+            ordered, state = take_ordered_moves(view, state)
+        wishes = [*ordered.wishes, *_drains(view, {wish.bundle for wish in ordered.wishes})]
     if not (view.trouble.needs or wishes):
-        return Plan(refusals=refused), view, state
+        return Plan(refusals=ordered.refusals), view, state
     placing = Placing(view, state.histories, settings, rng)
     repairs, postponed = RepairPlacement(placing).repairs()
-    under_way = int(np.count_nonzero(view.intended != view.bundles.owner))
-    allowance = Allowance(view, settings, state.handed, under_way)
+    allowance = Allowance(view, settings, state.handed, len(view.in_flight))
     plan = Disposal(placing, allowance).plan(wishes, ())
     state = keep_unspent(plan, before, replace(state, histories=placing.remembered()))
-    plan = replace(plan, refusals=refused + plan.refusals, repairs=repairs, postponed=postponed)
+    refusals = ordered.refusals + plan.refusals
+    plan = replace(plan, refusals=refusals, repairs=repairs, postponed=postponed)
     return plan, carry_out(view, plan), state
 
 
@@ -60,33 +62,33 @@ def _obstacle(view: View, state: RoundState) -> Rule | None:
         return Rule.PAUSED
     if view.trouble.doubt is Doubt.UNSTABLE:
         return Rule.DOUBT
-    return None if computable(view) else Rule.UNCOMPUTABLE
+    return None if computable(view.brokers, view.bundles) else Rule.UNCOMPUTABLE
 
 
-def computable(view: View) -> bool:
-    """Whether strategies can compute on the view."""
-    brokers, bundles = view.brokers, view.bundles
+def computable(brokers: Brokers, bundles: Bundles) -> bool:
+    """Whether strategies can compute on these columns of a view."""
     loads = (brokers.resources, brokers.traffic, bundles.short, bundles.long, bundles.stats)
     # A sum is finite only if every value is, and needs no column of booleans.
     with np.errstate(over="ignore", invalid="ignore"):
         return all(abs(column.sum()) <= _MOST for column in (*loads, brokers.limits))
 
 
-def smooth_averages(view: View, state: RoundState, settings: Settings) -> tuple[View, RoundState]:
-    """The view with the brokers' averages and relief times; brokers that left are dropped."""
-    brokers = view.brokers
-    averages = advance(state.averages, brokers, settings.weights)
+def smooth_averages(
+    brokers: Brokers, state: RoundState, weights: WeightSettings
+) -> tuple[Brokers, RoundState]:
+    """The brokers with their averages and relief times, and the state without those that left."""
+    averages = advance(state.averages, brokers, weights)
     relieved = [state.relieved.get(name, 0) for name in brokers.names]
     brokers = replace(brokers, averages=averages, relieved_ms=np.array(relieved, dtype=np.int64))
     known = {name: at for name, at in zip(brokers.names, relieved, strict=True) if at}
-    state = replace(state, averages=remember_averages(brokers, averages), relieved=known)
-    return replace(view, brokers=brokers), state
+    averages_after = remember_averages(brokers, averages)
+    return brokers, replace(state, averages=averages_after, relieved=known)
 
 
 def _drains(view: View, besides: Collection[int]) -> list[ShedWish]:
     """A wish for each movable bundle of a draining broker, but for the rows ``besides``."""
     trouble, bundles = view.trouble, view.bundles
-    if not trouble.draining or trouble.doubt is not Doubt.STABLE:
+    if not trouble.draining:
         return []
     emptied = np.array([name in trouble.draining for name in view.brokers.names], dtype=np.bool_)
     rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()

@@ -52,7 +52,7 @@ def explain_pin(scene: Scene, bundle: str) -> Cause:
 
 def _waiting(scene: Scene, bundle: str) -> Cause | None:
     view, settings, namespace = scene.view, scene.settings, namespace_of(bundle)
-    rule = waits(view, settings, namespace)
+    rule = waits(view.controls, settings, namespace, scene.now_ms)
     if rule is Rule.HELD:
         mode = mode_of(view.controls, settings, namespace)
         whose = namespace if namespace in view.controls.modes else "plans.mode"
