@@ -3,8 +3,9 @@
 jars.lock names every file, so a fetch resolves nothing. A file gets its name in the cache only
 after its hash is verified: an interrupted fetch leaves nothing that looks like a jar.
 
-    python -m deploy.jars      fetch missing or damaged jars
-    python -m deploy.relock    resolve the requirements again and rewrite jars.lock
+    python -m deploy.jars              fetch missing or damaged jars
+    python -m deploy.jars connector    those that the job needs
+    python -m deploy.relock            resolve the requirements again and rewrite jars.lock
 """
 
 from __future__ import annotations
@@ -136,17 +137,19 @@ def _damage(file: Path, sha256: str) -> str | None:
     return None if digest == sha256 else "not the locked file"
 
 
-def main() -> None:
+def main(*parts: str) -> None:
+    """Fetch the jars of these parts of the lock, or of all."""
+    wanted = list_locked(*parts)
     try:
         with progress_bar() as progress:
-            fetched = fetch(progress)
+            fetched = fetch(progress, wanted)
     except (JarError, maven.MavenError) as error:
         sys.exit(f"trimtab: {error}")
     print(
-        f"trimtab: {len(list_locked())} jars in {cache_dir()}, {len(fetched)} fetched",
+        f"trimtab: {len(wanted)} jars in {cache_dir()}, {len(fetched)} fetched",
         file=sys.stderr,
     )
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -42,7 +42,13 @@ def test_the_metrics_port_is_the_one_named() -> None:
     assert JobConfig.model_fields["metrics_port"].default == METRICS_PORT
 
 
-GUIDES: Final = ("README.md", "docs/cli.md", "docs/operations.md", "docs/settings.md")
+GUIDES: Final = (
+    "README.md",
+    "docs/cli.md",
+    "docs/deployment.md",
+    "docs/operations.md",
+    "docs/settings.md",
+)
 
 
 def _lines_to_type() -> list[str]:
