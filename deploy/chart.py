@@ -83,8 +83,9 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
         under = merged.get(key)
-        both = isinstance(under, Mapping) and isinstance(value, Mapping)
-        merged[key] = merge(under, value) if both else value
+        if isinstance(under, Mapping) and isinstance(value, Mapping):
+            value = merge(under, value)
+        merged[key] = value
     return merged
 
 
