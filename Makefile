@@ -107,6 +107,10 @@ lock: .venv ## resolve packages and jars anew and rewrite the lock files
 	$(COMPILE) --upgrade --group dev --constraint deploy/requirements.lock \
 		--output-file deploy/requirements-dev.lock
 
+.PHONY: site
+site: .venv ## build the documentation as a site in build/site; a broken link is an error
+	@$(BIN)/python -m admin.documents.site
+
 .PHONY: clean
 clean: ## remove everything made here, except the jar cache
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

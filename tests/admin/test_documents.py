@@ -1,7 +1,8 @@
-"""What the README tells to type is what the programs take."""
+"""What the pages tell to type is what the programs take."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -42,30 +43,32 @@ def test_the_metrics_port_is_the_one_named() -> None:
     assert JobConfig.model_fields["metrics_port"].default == METRICS_PORT
 
 
-GUIDES: Final = (
-    "README.md",
-    "docs/cli.md",
-    "docs/deployment.md",
-    "docs/operations.md",
-    "docs/settings.md",
-)
+COMMANDS: Final[Any] = get_command(cli.app)
+PAGES: Final = [
+    *sorted(ROOT.glob("*.md")),
+    # The list of commands is made from them.
+    *sorted({*(ROOT / "docs").rglob("*.md")} - {ROOT / "docs/commands.md"}),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
 
 
-def _lines_to_type() -> list[str]:
-    """What the guides tell to type, in blocks and in sentences, without comments."""
+def _typed(command: str) -> list[str]:
+    """What the pages tell to type that begins so, in blocks and in sentences, without comments."""
     typed = set[str]()
-    for name in GUIDES:
-        text = (ROOT / name).read_text("utf-8")
-        for block in re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-            typed |= set(re.findall(r"^(trimtab .+?)(?: +# .*)?$", block, re.MULTILINE))
-        typed |= set(re.findall(r"`(trimtab [a-z][^`\n]+)`", text))
+    for page in PAGES:
+        text = page.read_text("utf-8").replace("\\\n", " ")
+        for block in re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            typed |= set(
+                re.findall(rf"^(?:\$ )?({command} \S.*?)(?: +# .*)?$", block, re.MULTILINE)
+            )
+        typed |= set(re.findall(rf"`({command} [a-z-][^`\n]+)`", text))
     return sorted(typed)
 
 
-@pytest.mark.parametrize("line", _lines_to_type())
+@pytest.mark.parametrize("line", _typed("trimtab"))
 def test_every_command_and_option_exists(line: str) -> None:
-    at: Any = get_command(cli.app)
-    for word in shlex.split(line)[1:]:
+    at = COMMANDS
+    for word in shlex.split(re.split(r" [|<>] ?", line)[0])[1:]:
         if hasattr(at, "commands") and not word.startswith("-"):
             assert word in at.commands, f"{at.name} has no {word}"
             at = at.commands[word]
@@ -74,17 +77,17 @@ def test_every_command_and_option_exists(line: str) -> None:
     assert not hasattr(at, "commands") or line.endswith("--install-completion")
 
 
-DOCUMENTS: Final = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-]
+@pytest.mark.parametrize("line", _typed("make"))
+def test_every_target_exists(line: str) -> None:
+    target = line.split()[1]
+    assert re.search(
+        rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_every_link_leads_to_a_file(document: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text("utf-8"))
-    assert [link for link in links if not (document.parent / link).exists()] == []
+@pytest.mark.parametrize("line", _typed("python -m"))
+def test_every_module_exists(line: str) -> None:
+    assert importlib.util.find_spec(line.split()[2]) is not None
 
 
 @pytest.mark.parametrize(

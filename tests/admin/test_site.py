@@ -1,0 +1,68 @@
+"""The documentation as a site, and what is made for it: pictures, commands, paths."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from admin.documents import commands, paths, pictures, site
+from tests.support.prometheus import RULES
+from trimtab.shedding import STRATEGIES
+
+DOCS = site.ROOT / "docs"
+ELSEWHERE = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?(?:https?:)?//"
+    r"|<link\b(?![^>]*\brel=[\"']?canonical)[^>]*\bhref=[\"']?(?:https?:)?//"
+    r"|url\([\"']?(?:https?:)?//|@import [\"'](?:https?:)?//"
+)
+"""What would have a browser load something from another host."""
+
+
+def test_the_site_has_no_broken_link_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    try:
+        built = site.build(tmp_path)
+    except subprocess.CalledProcessError as error:
+        pytest.fail(f"make site: exit code {error.returncode}; its warnings are above")
+    files = [*built.rglob("*.html"), *built.rglob("*.css"), *built.rglob("*.svg")]
+    assert (built / "docs/deciding.html") in files
+    found = {
+        str(file.relative_to(built)): load.group()
+        for file in files
+        if (load := ELSEWHERE.search(file.read_text("utf-8")))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize("name", pictures.TITLES)
+def test_a_picture_made_anew_is_the_committed_one(name: str) -> None:
+    committed = (site.ROOT / pictures.FOLDER / f"{name}.svg").read_text("utf-8")
+    assert pictures.make(name) == committed
+
+
+def test_every_strategy_has_its_picture_and_the_command_of_the_runs_is_shown() -> None:
+    text = (DOCS / "deciding.md").read_text("utf-8")
+    assert set(pictures.TITLES) == set(STRATEGIES)
+    for name, title in pictures.TITLES.items():
+        assert f"### {title}\n\n`{name}`" in text
+        assert f"(pictures/{name}.svg)" in text
+    assert pictures.COMMAND in text
+
+
+@pytest.mark.parametrize("module", [commands, paths])
+def test_a_reference_made_anew_is_the_committed_one(module: object) -> None:
+    made, file = (getattr(module, name) for name in ("write_document", "DOCUMENT"))
+    assert (site.ROOT / file).read_text("utf-8") == made()
+
+
+def test_every_alert_is_in_the_list_of_runbooks() -> None:
+    text = (DOCS / "runbooks/README.md").read_text("utf-8")
+    alert = re.compile(
+        r"alert: (\w+)$.*?runbook: docs/runbooks/([\w-]+\.md)$", re.DOTALL | re.MULTILINE
+    )
+    found = alert.findall(RULES.read_text("utf-8"))
+    assert len(found) == text.count("| `")
+    for name, page in found:
+        assert re.search(rf"`{name}` \| \[.*\]\({page}\)", text)
