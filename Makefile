@@ -44,7 +44,7 @@ types: .venv ## types and import contracts
 
 .PHONY: try-wheel
 try-wheel: wheel ## the job on separate executors; the wheel in an environment of its own
-	nice $(BIN)/pytest tests/spark/test_separate_executors.py
+	$(BIN)/pytest tests/spark/test_separate_executors.py
 	nice deploy/try_wheel.sh
 
 .PHONY: slow

@@ -44,6 +44,7 @@ def write_settings(
     spark: Mapping[str, str] | None = None,
 ) -> Path:
     """A job's TOML file in ``folder``, where its checkpoint will be too."""
+    quick = json.dumps(" ".join(QUICK_JAVA))
     lines = [
         f"redis_url = {json.dumps(redis)}",
         f"checkpoint = {json.dumps(str(folder / 'checkpoint'))}",
@@ -55,7 +56,7 @@ def write_settings(
         f"jars = {json.dumps([str(jar) for jar in jars.connector_jars()])}",
         *(f"{name} = {json.dumps(value)}" for name, value in (spark or {}).items()),
         "[spark.conf]",
-        f'"spark.driver.extraJavaOptions" = {json.dumps(" ".join(QUICK_JAVA))}',
+        *(f'"spark.{each}.extraJavaOptions" = {quick}' for each in ("driver", "executor")),
         "[intake]",
         "sample_interval = 1.0",
         "[settings]",
