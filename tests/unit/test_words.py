@@ -13,9 +13,9 @@ PLACES = (
 KINDS = {".java", ".lua", ".md", ".pml", ".py"}
 RETIRED = re.compile(
     r"\b(announcer|contender|dearer|foretold|in whose stead|keeper|lest|mended|nobody's|reckon\w*|"
-    r"rivals?|roll call|sees to it|tenure|told of|unreckonable|whence|whoever|whom|whomever)\b",
-    re.IGNORECASE,
+    r"rivals?|roll call|sees to it|tenure|told of|unreckonable|whence|whoever|whom|whomever)\b"
 )
+"""In lower case: ignoring case takes ten times as long."""
 EXCEPT = {Path(__file__), ROOT / "docs" / "glossary.md"}
 """This list, and the glossary, which may name them."""
 
@@ -24,11 +24,11 @@ def test_no_retired_word_is_in_code_or_documents() -> None:
     files = [file for place in PLACES.split() for file in (ROOT / place).rglob("*")]
     files += ROOT.glob("*.md")
     found = [
-        f"{file.relative_to(ROOT)}:{number}: {word.group()}"
+        f"{file.relative_to(ROOT)}:{1 + text.count(chr(10), 0, word.start())}: {word.group()}"
         for file in files
         # The agent of an older version, as it was.
         if file.suffix in KINDS and file not in EXCEPT and "protocol_1" not in file.parts
-        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
-        if (word := RETIRED.search(line))
+        for text in [file.read_text("utf-8").lower()]
+        for word in RETIRED.finditer(text)
     ]
     assert found == []
