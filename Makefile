@@ -42,6 +42,7 @@ types: .venv ## types and import contracts
 	nice $(BIN)/mypy
 	nice $(BIN)/lint-imports
 
+# Spark gives a worker ten seconds to start: its test does not give way.
 .PHONY: try-wheel
 try-wheel: wheel ## the job on separate executors; the wheel in an environment of its own
 	$(BIN)/pytest tests/spark/test_separate_executors.py

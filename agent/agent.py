@@ -44,6 +44,8 @@ FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 """Hand-overs have deadlines: a broker must be back soon after the store is."""
 
+_REBUILD: Final = "have the records rebuilt: HDEL trimtab:{CLUSTER}:open replid"
+
 
 class AgentStatus(NamedTuple):
     """An agent at one moment; times in seconds by this machine's clock."""
@@ -334,8 +336,7 @@ class Agent:
 
     def _note_forgotten(self, bundle: str, record: Record) -> None:
         self._log.error(
-            "not served: the store has forgotten what this broker saw of the bundle; have the "
-            "records rebuilt: HDEL trimtab:{CLUSTER}:open replid",
+            f"not served: the store has forgotten what this broker saw of the bundle; {_REBUILD}",
             bundle=bundle,
             given=tuple(record.epoch),
             seen=tuple(self._links.seen.epoch(bundle)),
@@ -344,7 +345,7 @@ class Agent:
     def _note_frozen(self, bundle: str, record: Record) -> None:
         self._log.error(
             "not served: the bundle's record has a generation above the store's, so no request can "
-            "change it; have the records rebuilt: HDEL trimtab:{CLUSTER}:open replid",
+            f"change it; {_REBUILD}",
             bundle=bundle,
             epoch=tuple(record.epoch),
         )

@@ -11,6 +11,7 @@ from typing import Any, Final
 from typer.main import get_command
 
 from admin import cli
+from admin.documents.tables import row
 
 DOCUMENT: Final = Path("docs/commands.md")
 
@@ -72,7 +73,7 @@ def _section(
 
 def _table(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield "| | |\n|---|---|"
-    yield from (f"| {name} | {said} |" for name, said in rows)
+    yield from (row(*each) for each in rows)
     yield ""
 
 
@@ -96,7 +97,7 @@ def _argument(argument: Any) -> str:
 
 
 def _line(said: str | None) -> str:
-    return " ".join((said or "").split()).replace("|", "\\|")
+    return " ".join((said or "").split())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from admin.documents.tables import row
 from trimtab.metrics import agent, api, job, pulsar
 from trimtab.metrics.metric import DROPPED, MOST_BROKERS, MOST_SERIES, Metric, MetricKind
 
@@ -67,7 +68,7 @@ def _row(metric: Metric) -> str:
     kind = metric.kind.value
     if metric.kind is MetricKind.HISTOGRAM:
         kind = f"histogram, {metric.buckets[0]:g} to {metric.buckets[-1]:g}"
-    return f"| `{metric.exposed}` | {kind} | {labels} | {metric.help} |"
+    return row(f"`{metric.exposed}`", kind, labels, metric.help)
 
 
 if __name__ == "__main__":

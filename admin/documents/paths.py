@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
+from admin.documents.tables import row
 from api.app import create_app
 from api.context import Context
 from control.plane import ControlPlane
@@ -49,8 +50,7 @@ def write_document() -> str:
 
 def _row(method: str, path: str, operation: Mapping[str, Any]) -> str:
     said = " ".join(operation.get("description", operation["summary"]).split())
-    said = said.replace("``", "`").replace("|", "\\|")
-    return f"| {method.upper()} | `{path}` | {', '.join(_inputs(operation))} | {said} |"
+    return row(method.upper(), f"`{path}`", ", ".join(_inputs(operation)), said)
 
 
 def _inputs(operation: Mapping[str, Any]) -> Iterator[str]:

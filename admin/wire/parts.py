@@ -15,6 +15,7 @@ import msgspec
 
 from admin.conformance.program import Told
 from admin.conformance.rules import RULES
+from admin.documents.tables import row
 from admin.wire import examples
 from admin.wire.calls import Call, lease_calls, transition_calls
 from admin.wire.members import members, summary, words
@@ -57,7 +58,7 @@ _GIVEN: Final = {
 def topics() -> Iterator[str]:
     yield from _table(("topic", "key", "written by", "value"))
     for name, key, writer, value in _TOPICS:
-        yield _row(f"`{name}`", key, writer, value)
+        yield row(f"`{name}`", key, writer, value)
 
 
 def redis_keys() -> Iterator[str]:
@@ -66,7 +67,7 @@ def redis_keys() -> Iterator[str]:
         if function.__module__ == keys.__name__ and name.endswith(("_key", "_stream")):
             taken = inspect.signature(function).parameters
             key = function(**{each: _SAMPLES[each] for each in taken})
-            yield _row(f"`{key}`", summary(function))
+            yield row(f"`{key}`", summary(function))
 
 
 def numbers() -> Iterator[str]:
@@ -83,13 +84,13 @@ def numbers() -> Iterator[str]:
     }
     yield from _table(("what", "value"))
     for what, value in shown.items():
-        yield _row(what, value)
+        yield row(what, value)
 
 
 def scripts() -> Iterator[str]:
     yield from _table(("script", "SHA-1"))
     for script in BROKERS_SCRIPTS:
-        yield _row(script.__name__.removesuffix("_script"), f"`{script().sha}`")
+        yield row(script.__name__.removesuffix("_script"), f"`{script().sha}`")
 
 
 def job_scripts() -> Iterator[str]:
@@ -120,23 +121,23 @@ def contract() -> Iterator[str]:
     for (variable, value), word in zip(
         example.environment().items(), msgspec.structs.fields(Told), strict=True
     ):
-        yield _row(f"`{variable}`", f"`{{{word.name}}}`", f"`{value}`")
+        yield row(f"`{variable}`", f"`{{{word.name}}}`", f"`{value}`")
 
 
 def rules() -> Iterator[str]:
     yield from _table(("rule", "what it says"))
     for name, rule in RULES.items():
-        yield _row(f"`{name}`", rule.text)
+        yield row(f"`{name}`", rule.text)
 
 
 def broker_rows() -> Iterator[str]:
     """What a broker may ask for."""
     yield from _table(("record is", "event", "record becomes", "owner", "only if"))
-    for state, row in TRANSITIONS.items():
-        for event, effect in row.items():
+    for state, effects in TRANSITIONS.items():
+        for event, effect in effects.items():
             if event in BROKER_EVENTS:
                 given = _GIVEN[effect.given]
-                yield _row(state.value, f"`{event}`", effect.state.value, effect.owner, given)
+                yield row(state.value, f"`{event}`", effect.state.value, effect.owner, given)
 
 
 def form(name: str) -> Iterator[str]:
@@ -148,7 +149,7 @@ def form(name: str) -> Iterator[str]:
         yield from _table(("member", "type", "if absent", "meaning"))
         for each in members(kind):
             absent = f"`{each.default}`" if each.default else "(must be there)"
-            yield _row(f"`{each.name}`", each.type, absent, each.text)
+            yield row(f"`{each.name}`", each.type, absent, each.text)
         yield ""
     yield from _json(*here.examples)
 
@@ -157,7 +158,7 @@ def enumeration(kind: type[Enum], skip: Iterable[str] = ()) -> Iterator[str]:
     yield from _table(("word", "meaning"))
     for word, text in words(kind):
         if word not in skip:
-            yield _row(f"`{word}`", text)
+            yield row(f"`{word}`", text)
 
 
 def causes() -> Iterator[str]:
@@ -165,7 +166,7 @@ def causes() -> Iterator[str]:
     for word, text in words(Cause):
         after = RETRY_AFTER_MS.get(Cause(word))
         kind = AnswerKind.FAILED if after is None else AnswerKind.RETRY
-        yield _row(f"`{word}`", kind, "" if after is None else f"{after} ms", text)
+        yield row(f"`{word}`", kind, "" if after is None else f"{after} ms", text)
 
 
 def calls(made: Callable[[], Mapping[str, Call]]) -> Iterator[str]:
@@ -190,7 +191,7 @@ _FIXED: Final = 11
 def schema_list() -> Iterator[str]:
     yield from _table(("schema", "form"))
     for name, each in FORMS.items():
-        yield _row(f"`trimtab/wire/schemas/{name}.json`", summary(each.type))
+        yield row(f"`trimtab/wire/schemas/{name}.json`", summary(each.type))
 
 
 PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = MappingProxyType(
@@ -226,9 +227,5 @@ def _json(*values: Any) -> Iterator[str]:
 
 def _table(titles: Iterable[str]) -> Iterator[str]:
     shown = tuple(titles)
-    yield _row(*shown)
+    yield row(*shown)
     yield "|" + "---|" * len(shown)
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("``", "`") for cell in cells) + " |"

@@ -6,7 +6,8 @@ a claim:
   write a number above all those read, above the topic's end, and above the caller's minimum
 If a newer claimer comes in between, the last step is fenced and the number is not assigned. So no
 two claims have the same number, and a later one has a larger number while Kafka keeps the topic. If
-the topic was recreated, the caller knows the lost numbers from Redis.
+the topic was recreated, the caller knows the lost numbers from Redis. Brokers may remember those of
+a Kafka and a Redis that are both gone: the first claim of all is the clock's seconds, above them.
 
 While it is active, the claimer keeps writing heartbeats for standbys.
 """

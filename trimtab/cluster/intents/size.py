@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.model import LONGEST_NAME
+from trimtab.ownership import MOST_CHILDREN
 from trimtab.wire.control import Intent
 
 _TEXTS: Final = ("broker", "name", "group", "bundle", "algorithm", "plan")
 
 MOST: Final[Mapping[str, int]] = MappingProxyType(
-    {"settings": 500, "names": 500, "brokers": 10_000, "positions": 1024}
+    {"settings": 500, "names": 500, "brokers": 10_000, "positions": MOST_CHILDREN - 1}
 )
 """Entries of a member. Fewer: not all settings, or not a whole fleet; more: each unknown name is
 compared with all known ones, and 1 MB of them would take longer than the watchdog waits."""
