@@ -28,11 +28,16 @@ check: .venv ## format, lint, types, import contracts, tests, the built wheel
 	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
 		test-faults test-servers test-core types try-wheel
 
+# The tests start Spark some fifty times.
+.PHONY: class-archive
+class-archive:
+	$(BIN)/python -m tests.support.class_archive
+
 # Three at once: tests with servers wait more than they compute. What mostly computes gives way.
 .PHONY: test-faults test-servers test-core
-test-faults:
+test-faults: class-archive
 	$(BIN)/pytest -m "not slow" tests/faults
-test-servers:
+test-servers: class-archive
 	$(BIN)/pytest -m "not slow" tests $(patsubst %,--ignore %,tests/faults $(CORE_TESTS))
 test-core:
 	nice $(BIN)/pytest -m "not slow" $(CORE_TESTS)
@@ -44,12 +49,12 @@ types: .venv ## types and import contracts
 
 # Spark gives a worker ten seconds to start: its test does not give way.
 .PHONY: try-wheel
-try-wheel: wheel ## the job on separate executors; the wheel in an environment of its own
+try-wheel: wheel class-archive ## the job on separate executors; the wheel in an environment of its own
 	$(BIN)/pytest tests/spark/test_separate_executors.py
 	nice deploy/try_wheel.sh
 
 .PHONY: slow
-slow: setup ## the longer tests that neither `make test` nor `make faults` runs; five times the examples
+slow: setup ## the longer tests that neither `make test` nor `make faults` runs; ten times the examples
 	$(BIN)/pytest -m "slow and not pulsar" --ignore tests/faults
 	$(BIN)/pytest --hypothesis-profile long -o timeout=1800 -m "not slow" tests/planner tests/properties
 

@@ -17,7 +17,7 @@ from sinks.redis.server.connections import redis_client
 from tests.coverage import named_tests
 
 # Tests run on machines shared with other work: an example has no deadline.
-settings.register_profile("usual", deadline=None, print_blob=True)
+settings.register_profile("usual", deadline=None, print_blob=True, max_examples=50)
 settings.register_profile("long", settings.get_profile("usual"), max_examples=500)
 settings.load_profile("usual")
 

@@ -162,11 +162,18 @@ def merging(seed: int, relayed: int) -> Scene:
     return scene
 
 
-@pytest.mark.parametrize("meanwhile", MEANWHILE.values(), ids=MEANWHILE)
+@pytest.mark.parametrize(("turn", "meanwhile"), list(enumerate(MEANWHILE.values())), ids=MEANWHILE)
 @pytest.mark.parametrize("afterwards", [False, True], ids=["before", "after"])
-def test_a_merge_may_be_cut_short_anywhere(meanwhile: Meanwhile, afterwards: bool) -> None:
-    for fault in FAULTS:
-        for at in range(REQUESTS):
+@pytest.mark.parametrize(
+    "everywhere",
+    [False, pytest.param(True, marks=pytest.mark.slow)],
+    ids=["in a place of each fault", "everywhere"],
+)
+def test_a_merge_may_be_cut_short_anywhere(
+    turn: int, meanwhile: Meanwhile, afterwards: bool, everywhere: bool
+) -> None:
+    for number, fault in enumerate(FAULTS):
+        for at in range(REQUESTS) if everywhere else [(turn + number) % REQUESTS]:
             scene = merging(seed=at, relayed=at % 3)
             scene.link.turns_awry(at, fault, happening(scene, meanwhile, afterwards))
             scene.ends_well()

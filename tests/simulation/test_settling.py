@@ -106,7 +106,7 @@ def test_a_plan_that_a_hidden_cost_spoils_trips_the_breaker(undo: str) -> None:
         assert ranges[at] == ranges[at - 1]
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
 @pytest.mark.parametrize(
     "name",
     ["scale-out", "skewed", "noise", "step", "wave", "delayed", "crash", "mixed-hardware"],

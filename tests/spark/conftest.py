@@ -9,11 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from deploy import jars
-from deploy.kafka_server import QUICK, KafkaServer
+from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.kafka.publisher import Publisher
 from streaming.config import SparkConfig, load_config
 from streaming.query.session import spark_session
+from tests.support.class_archive import quick_options
 from tests.support.jobs import write_settings
 from tests.support.running import Running
 
@@ -31,7 +32,7 @@ def spark() -> Iterator[SparkSession]:
         master="local[2,4]",
         jars=jars.connector_jars(),
         shuffle_partitions=2,
-        conf={"spark.driver.extraJavaOptions": " ".join(QUICK)},
+        conf={"spark.driver.extraJavaOptions": quick_options()},
     )
     session = spark_session(config, "tests")
     yield session

@@ -16,6 +16,7 @@ import psutil
 from deploy import jars
 from deploy.kafka_server import QUICK as QUICK_JAVA
 from deploy.process import Process
+from tests.support.class_archive import quick_options
 from tests.support.waiting import eventually
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ def write_settings(
     spark: Mapping[str, str] | None = None,
 ) -> Path:
     """A job's TOML file in ``folder``, where its checkpoint will be too."""
-    quick = json.dumps(" ".join(QUICK_JAVA))
+    java = {"driver": quick_options(), "executor": " ".join(QUICK_JAVA)}
     lines = [
         f"redis_url = {json.dumps(redis)}",
         f"checkpoint = {json.dumps(str(folder / 'checkpoint'))}",
@@ -56,7 +57,7 @@ def write_settings(
         f"jars = {json.dumps([str(jar) for jar in jars.connector_jars()])}",
         *(f"{name} = {json.dumps(value)}" for name, value in (spark or {}).items()),
         "[spark.conf]",
-        *(f'"spark.{each}.extraJavaOptions" = {quick}' for each in ("driver", "executor")),
+        *(f'"spark.{each}.extraJavaOptions" = {json.dumps(java[each])}' for each in java),
         "[intake]",
         "sample_interval = 1.0",
         "[settings]",
