@@ -17,6 +17,7 @@ from admin.demo.processes import METRICS_PORT
 from admin.documents import plan_diagram, state_diagram
 from streaming.config import JobConfig, load_config
 from streaming.sizing import Size
+from tests.support.made import assert_made
 from trimtab.ownership import TRANSITIONS
 from trimtab.placement import PLACERS
 from trimtab.wire.control import IntentKind
@@ -145,7 +146,7 @@ def test_the_memory_of_a_fleet_is_what_the_job_asks_for() -> None:
 
 def test_the_exit_codes_in_the_document_are_the_tables() -> None:
     text = (ROOT / exit_codes.DOCUMENT).read_text("utf-8")
-    assert exit_codes.write_table(text) == text
+    assert_made(exit_codes.DOCUMENT, exit_codes.write_table(text))
 
 
 def test_every_command_is_in_the_document_of_commands() -> None:
@@ -171,13 +172,13 @@ def test_every_placement_has_its_measure_in_the_document_of_lookups() -> None:
 
 
 def test_the_state_diagram_is_the_tables() -> None:
-    text = (Path(__file__).parents[2] / "docs/ownership.md").read_text("utf-8")
-    assert state_diagram.write_diagram(text) == text
+    text = (ROOT / state_diagram.DOCUMENT).read_text("utf-8")
+    assert_made(state_diagram.DOCUMENT, state_diagram.write_diagram(text))
 
 
 def test_the_diagram_of_plans_is_the_tables() -> None:
     text = (ROOT / plan_diagram.DOCUMENT).read_text("utf-8")
-    assert plan_diagram.write_diagram(text) == text
+    assert_made(plan_diagram.DOCUMENT, plan_diagram.write_diagram(text))
 
 
 def test_every_row_of_the_table_is_in_the_diagram() -> None:

@@ -12,6 +12,7 @@ from admin.documents import metrics
 from deploy.dashboards.board import Board
 from deploy.dashboards.boards import BOARDS, FOLDER
 from deploy.dashboards.rendering import render
+from tests.support.made import assert_made
 from tests.support.prometheus import RULES
 from trimtab.metrics import CATALOGUE
 from trimtab.metrics.metric import MetricKind
@@ -43,7 +44,7 @@ def test_only_metrics_of_the_catalogue_are_named(file: Path) -> None:
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: str(board.uid))
 def test_a_board_made_anew_is_the_committed_one(board: Board) -> None:
-    assert (FOLDER / f"{board.uid}.json").read_text("utf-8") == render(board)
+    assert_made(FOLDER / f"{board.uid}.json", render(board))
 
 
 def test_every_board_that_is_committed_is_made() -> None:
@@ -60,5 +61,4 @@ def test_what_queries_sum_by_is_a_label() -> None:
 
 
 def test_the_list_of_metrics_is_made_of_the_catalogue() -> None:
-    found = (ROOT / metrics.DOCUMENT).read_text("utf-8")
-    assert found == metrics.write_document()
+    assert_made(metrics.DOCUMENT, metrics.write_document())

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from admin.documents import commands, paths, pictures, site
+from tests.support.made import assert_made
 from tests.support.prometheus import RULES
 from trimtab.shedding import STRATEGIES
 
@@ -38,8 +39,7 @@ def test_the_site_has_no_broken_link_and_loads_nothing_from_elsewhere(tmp_path: 
 
 @pytest.mark.parametrize("name", pictures.TITLES)
 def test_a_picture_made_anew_is_the_committed_one(name: str) -> None:
-    committed = (site.ROOT / pictures.FOLDER / f"{name}.svg").read_text("utf-8")
-    assert pictures.make(name) == committed
+    assert_made(pictures.FOLDER / f"{name}.svg", pictures.make(name))
 
 
 def test_every_strategy_has_its_picture_and_the_command_of_the_runs_is_shown() -> None:
@@ -54,7 +54,7 @@ def test_every_strategy_has_its_picture_and_the_command_of_the_runs_is_shown() -
 @pytest.mark.parametrize("module", [commands, paths])
 def test_a_reference_made_anew_is_the_committed_one(module: object) -> None:
     made, file = (getattr(module, name) for name in ("write_document", "DOCUMENT"))
-    assert (site.ROOT / file).read_text("utf-8") == made()
+    assert_made(file, made())
 
 
 def test_every_alert_is_in_the_list_of_runbooks() -> None:

@@ -17,9 +17,10 @@ from admin.wire.calls import Call, Outcome, lease_calls, transition_calls
 from admin.wire.document import DOCUMENT, JAVA_SCRIPTS, java_scripts, write_parts
 from admin.wire.examples import COMMANDS, EXPLANATION
 from admin.wire.members import members, words
-from admin.wire.schemas import FORMS, schema, schema_text
+from admin.wire.schemas import FOLDER, FORMS, schema, schema_text
 from sinks.redis.scripts import BROKERS_SCRIPTS
 from sinks.redis.transition_call import ScriptOutcome
+from tests.support.made import assert_made
 from tests.support.opening import keep_alive, let_in
 from trimtab.ownership import State
 from trimtab.reasons import Reason
@@ -36,12 +37,11 @@ def check(name: str, value: Any) -> None:
 
 
 def test_the_document_is_what_the_code_says() -> None:
-    text = (ROOT / DOCUMENT).read_text("utf-8")
-    assert write_parts(text) == text
+    assert_made(DOCUMENT, write_parts((ROOT / DOCUMENT).read_text("utf-8")))
 
 
 def test_the_example_in_java_calls_the_scripts_of_this_version() -> None:
-    assert (ROOT / JAVA_SCRIPTS).read_text("utf-8") == java_scripts()
+    assert_made(JAVA_SCRIPTS, java_scripts())
 
 
 def test_the_examples_use_words_that_exist() -> None:
@@ -60,8 +60,7 @@ def test_a_document_without_a_part_is_refused() -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_the_shipped_schemas_are_those_of_the_types(name: str) -> None:
-    shipped = files("trimtab.wire").joinpath("schemas", f"{name}.json").read_text("utf-8")
-    assert shipped == schema_text(name)
+    assert_made(FOLDER / f"{name}.json", schema_text(name))
     Draft202012Validator.check_schema(schema(name))
 
 

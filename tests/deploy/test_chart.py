@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 from deploy.chart import CHART, TemplateError, merge, render, render_chart
 from deploy.manifests import FOLDER, manifests, values_of
 from tests.support.deployed import VALUES, documents
+from tests.support.made import assert_made
 
 CUSTOM = {"SparkApplication"}
 """Kinds of operators: Kubernetes has no schema of them."""
@@ -47,12 +48,10 @@ def test_the_schemas_refuse_a_member_that_does_not_exist() -> None:
 
 
 def test_the_plain_manifests_are_made_of_the_chart() -> None:
-    """If this fails: python -m deploy.manifests."""
-    there = {str(path.relative_to(FOLDER)): path for path in FOLDER.rglob("*.yaml")}
     made = dict(manifests())
-    assert there.keys() == made.keys()
     for name, text in made.items():
-        assert there[name].read_text("utf-8") == text, name
+        assert_made(FOLDER / name, text)
+    assert {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.yaml")} == made.keys()
 
 
 @pytest.mark.skipif(shutil.which("helm") is None, reason="Helm is not installed")

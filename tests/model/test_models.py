@@ -12,6 +12,7 @@ from model.check import small, without
 from model.counterexample import tell_steps
 from model.models import MODELS, Cure, Model, Promise
 from model.spin import INSTALL, lacking
+from tests.support.made import assert_made
 from trimtab.ownership import TRANSITIONS
 
 needs_spin = pytest.mark.skipif(
@@ -62,7 +63,7 @@ def test_the_document_tells_of_every_cure() -> None:
 
 
 def test_the_table_of_the_models_is_that_of_the_records() -> None:
-    assert table.FILE.read_text("utf-8") == table.rendered()
+    assert_made(table.FILE, table.rendered())
 
 
 def test_every_row_of_the_table_is_in_that_of_the_models() -> None:
