@@ -205,18 +205,7 @@ HAND_OVER: Final = Transition(
     expect=RELEASING.epoch,
     actor=BROKER,
     session=SESSION,
-    commands=(
-        Command(
-            id=f"{TRANSFER.id}/own",
-            cluster=CLUSTER,
-            broker=OTHER,
-            kind=CommandKind.OWN,
-            bundle=LOWER,
-            source=BROKER,
-            reason=TRANSFER.reason,
-            plan=TRANSFER.plan,
-        ),
-    ),
+    commands=(TRANSFER.handed_on(BROKER, OTHER),),
     within_ms=20_000,
 )
 

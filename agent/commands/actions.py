@@ -54,16 +54,7 @@ def _transfer(obeyer: Obeyer, command: Command) -> Obeyed:
     obeyer.stop_serving(command.bundle)
     if command.destination is None:
         return obeyer.report(command, Event.RELEASE)
-    own = Command(
-        id=f"{command.id}/own",
-        cluster=command.cluster,
-        broker=command.destination,
-        kind=CommandKind.OWN,
-        bundle=command.bundle,
-        source=obeyer.broker_id,
-        reason=command.reason,
-        plan=command.plan,
-    )
+    own = command.handed_on(obeyer.broker_id, command.destination)
     outcome = obeyer.apply(command, Event.HAND_OVER, (own,))
     if outcome.reason is Refused.NO_LEASE:
         # The destination died: better served here than not at all.

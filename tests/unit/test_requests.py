@@ -12,7 +12,7 @@ from tests.support.reports import bundle
 from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.ownership import Event, State
 from trimtab.store.requests import BatchId, is_of_a_broker, issue_commands, transitions
-from trimtab.wire.command import CommandKind, Division
+from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.ownership import Record, Refused, TransitionOutcome
 from trimtab.wire.rounds import RoundRecord
 
@@ -34,6 +34,21 @@ def test_a_move_tells_the_source_to_hand_over_and_the_destination_to_prepare() -
         ("c/query-1/7/0/prepare", "b:1", CommandKind.PREPARE),
         ("c/query-1/7/0/transfer", "a:1", CommandKind.TRANSFER),
     ]
+
+
+def test_the_next_owners_command_says_of_the_move_what_the_transfers_does() -> None:
+    (request,) = transitions(decided(), BATCH)
+    transfer = request.commands[1].stamped(Epoch(1, 2), 1000, 2000)
+    assert transfer.handed_on("a:1", "b:1") == Command(
+        id="c/query-1/7/0/transfer/own",
+        cluster="c",
+        broker="b:1",
+        kind=CommandKind.OWN,
+        bundle=transfer.bundle,
+        source="a:1",
+        reason=transfer.reason,
+        plan="c/1",
+    )
 
 
 def test_a_repeated_batch_asks_with_the_same_ids_and_another_batch_does_not() -> None:

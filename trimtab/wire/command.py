@@ -85,6 +85,27 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
             deadline=deadline,
         )
 
+    def handed_on(self, source: str, destination: str) -> Command:
+        """OWN for the next owner of a bundle that this TRANSFER moves: what its sender says of the
+        move goes with it, except for ``why``, which is long and of the job's own command."""
+        return msgspec.structs.replace(
+            self,
+            id=f"{self.id}/own",
+            broker=destination,
+            kind=CommandKind.OWN,
+            source=source,
+            destination=None,
+            division=None,
+            neighbour=None,
+            epoch=NO_EPOCH,
+            generation=0,
+            why="",
+            issued_at=0,
+            deadline=0,
+            # It is a command of the broker that hands over, whatever version sent the transfer.
+            v=1,
+        )
+
     def flaw(self) -> str:
         """Why no broker can obey this command; "" if one can."""
         try:
