@@ -18,6 +18,8 @@ from trimtab.doubt import Doubt
 from trimtab.explaining.accounts import ACCOUNTS
 from trimtab.explaining.nearest import raise_setting
 from trimtab.explaining.options import Bar
+from trimtab.explaining.rules.refusals import REFUSED
+from trimtab.explaining.rules.skips import SKIPPED
 from trimtab.explaining.scene import Scene, again
 from trimtab.explaining.telling import explain, explanations, of_subject, whys
 from trimtab.explaining.verdict import Verdict
@@ -26,7 +28,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.plan import Plan, Refusal
 from trimtab.policies import Isolation, Policies
-from trimtab.reasons import Reason, Rest, Rule
+from trimtab.reasons import IDLE, Reason, Rest, Rule
 from trimtab.round.decide import repair_only
 from trimtab.settings import Settings
 from trimtab.shedding import SHEDDERS
@@ -778,3 +780,16 @@ def test_nothing_is_told_where_no_rounds_are_kept() -> None:
     it.hold_round(2000)
     assert it.witness is not None
     assert explanations(it.witness) is None
+
+
+def test_every_rule_is_told_in_a_sentence() -> None:
+    """A rule without one was shown as a bare word, and no test failed."""
+    excluded = {Rule.BROKEN_NAMESPACE, Rule.HELD, Rule.OUTSIDE_WINDOW}
+    steps_of_plans = {Rule.LATE, Rule.CANCELLED}
+    in_no_answer = {Rule.CONFLICT}
+    told = REFUSED.keys() | SKIPPED.keys() | IDLE | excluded | steps_of_plans | in_no_answer
+    assert set(Rule) == told, (
+        "each Rule is in REFUSED (trimtab/explaining/rules/refusals.py) if it refuses a wish, in "
+        "SKIPPED (rules/skips.py) if it skips a round; else its sentence is in rules/excluded.py "
+        "or rules/controls.py, and it is named here"
+    )

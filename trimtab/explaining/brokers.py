@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.rules.holds import explain_trade_held
+from trimtab.explaining.rules.controls import explain_trade_held
 from trimtab.explaining.rules.skips import explain_skip
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.silence import explain_silence

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from trimtab.explaining.accounts.cause import Cause
 from trimtab.explaining.options import options
-from trimtab.explaining.rules.held import explain_unreported, held_back
-from trimtab.explaining.rules.holds import explain_hold
+from trimtab.explaining.rules.controls import explain_hold
+from trimtab.explaining.rules.excluded import explain_unreported, held_back
 from trimtab.explaining.rules.refusals import explain_refusal
 from trimtab.explaining.rules.repairs import (
     advise_partitions,

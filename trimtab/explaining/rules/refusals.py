@@ -10,7 +10,7 @@ from trimtab.explaining.nearest import (
     lower_setting,
     raise_setting,
 )
-from trimtab.explaining.rules.holds import explain_pin
+from trimtab.explaining.rules.controls import explain_pin
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import format_count, seconds
 from trimtab.model import namespace_of
@@ -22,14 +22,9 @@ from trimtab.state.hand_overs import tenant_of
 
 def explain_refusal(scene: Scene, refusal: Refusal) -> Cause:
     """The cause for a wish that was refused."""
-    if refusal.rule is Rule.COOLING_DOWN:
-        return cooling(scene, refusal.bundle)
-    if refusal.rule is Rule.FULL_NAMESPACE:
-        return _full(scene, refusal)
-    if refusal.rule is Rule.BUDGET:
-        return _budget(scene, refusal)
-    told = _REFUSED.get(refusal.rule)
-    return Cause(refusal.rule, told(scene, refusal) if told else refusal.rule.value)
+    tell = REFUSED.get(refusal.rule)
+    told = tell(scene, refusal) if tell else refusal.rule.value
+    return Cause(refusal.rule, told) if isinstance(told, str) else told
 
 
 def cooling(scene: Scene, bundle: str) -> Cause:
@@ -45,6 +40,10 @@ def cooling(scene: Scene, bundle: str) -> Cause:
         # It still stays in the millisecond in which the period ends.
         until=moved_ms + round(grace * 1000) + 1,
     )
+
+
+def _cooling(scene: Scene, refusal: Refusal) -> Cause:
+    return cooling(scene, refusal.bundle)
 
 
 def _budget(scene: Scene, refusal: Refusal) -> Cause:
@@ -102,7 +101,10 @@ def _policy(scene: Scene, refusal: Refusal) -> str:
     return f"isolation policies reserve all other brokers, and {namespace} is under none"
 
 
-_REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
+REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], Cause | str]]] = {
+    Rule.COOLING_DOWN: _cooling,
+    Rule.FULL_NAMESPACE: _full,
+    Rule.BUDGET: _budget,
     Rule.TWICE: lambda *_: "it was wanted twice in one round, and moves once",
     Rule.IN_FLIGHT: lambda *_: "it is on its way already",
     Rule.OWNER_LOST: lambda _, each: (
@@ -139,3 +141,4 @@ _REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], str]]] = {
         "the least range, or to divide it was in vain. A larger broker would carry it"
     ),
 }
+"""What is said of a refusal, by its rule."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
@@ -23,30 +23,11 @@ from trimtab.settings import Settings
 from trimtab.view import View
 from trimtab.wire.explanation import Nearest
 
-_SKIPPED: Final[Mapping[Rule, str]] = {
-    Rule.TOO_FEW_BROKERS: "fewer than two brokers may get bundles",
-    Rule.AWAITING_OUTCOME: "a plan missed its forecast, so the next one waits until the outcome of "
-    "the last is known",
-    Rule.REPAIR_ONLY: "this round was held between two others, to repair and to drain",
-}
-
 
 def explain_skip(scene: Scene, rule: Rule) -> Cause:
     """The cause for a round that asked no strategy."""
-    if rule is Rule.DOUBT:
-        return _doubt(scene)
-    if rule is Rule.FROZEN:
-        return _frozen(scene)
-    if rule is Rule.PAUSED:
-        end = resume(scene.view.cluster)
-        return Cause(rule, f"no strategy was asked: the cluster is paused until {end}")
-    if rule is Rule.UNCOMPUTABLE:
-        broker = find_uncomputable(scene.view)
-        why = f"no strategy was asked: what {broker} reports cannot be computed with"
-        return Cause(rule, f"{why}; next: look at its load report")
-    if rule is Rule.DISABLED:
-        return _disabled(scene.settings, frozen=scene.plan.review.frozen)
-    return Cause(rule, f"no strategy was asked: {_SKIPPED.get(rule, rule.value)}")
+    told = SKIPPED[rule](scene) if rule in SKIPPED else rule.value
+    return Cause(rule, f"no strategy was asked: {told}") if isinstance(told, str) else told
 
 
 def resume(cluster: str) -> str:
@@ -70,7 +51,17 @@ def _greatest(*columns: Floats) -> Floats:
     return greatest
 
 
-def _disabled(settings: Settings, *, frozen: bool) -> Cause:
+def _paused(scene: Scene) -> str:
+    return f"the cluster is paused until {resume(scene.view.cluster)}"
+
+
+def _uncomputable(scene: Scene) -> str:
+    broker = find_uncomputable(scene.view)
+    return f"what {broker} reports cannot be computed with; next: look at its load report"
+
+
+def _disabled(scene: Scene) -> Cause:
+    settings, frozen = scene.settings, scene.plan.review.frozen
     # While an earlier plan's harm forbids it too, no single setting has the strategy asked.
     nearest = switch_setting(settings, "round.enabled", True, "the strategy is asked")
     merging = settings.split.enabled and settings.merge.enabled
@@ -117,3 +108,19 @@ def _believing(scene: Scene) -> Nearest | None:
         find_setting(scene.settings, "doubt.silent_brokers", True, believed, so_that),
         find_setting(scene.settings, "doubt.lost_brokers", True, believed, so_that),
     )
+
+
+SKIPPED: Final[Mapping[Rule, Callable[[Scene], Cause | str]]] = {
+    Rule.DOUBT: _doubt,
+    Rule.FROZEN: _frozen,
+    Rule.PAUSED: _paused,
+    Rule.UNCOMPUTABLE: _uncomputable,
+    Rule.DISABLED: _disabled,
+    Rule.TOO_FEW_BROKERS: lambda _: "fewer than two brokers may get bundles",
+    Rule.AWAITING_OUTCOME: lambda _: (
+        "a plan missed its forecast, so the next one waits until the outcome of the last is known"
+    ),
+    Rule.REPAIR_ONLY: lambda _: "this round was held between two others, to repair and to drain",
+}
+"""What is said of a skipped round, by its rule. Of a round that asked its strategy and got no
+proposal, accounts say more."""

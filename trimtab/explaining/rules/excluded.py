@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from trimtab.explaining.accounts.cause import Cause
-from trimtab.explaining.rules.holds import explain_controls
+from trimtab.explaining.rules.controls import explain_controls
 from trimtab.explaining.rules.refusals import cooling
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.silence import explain_silence
