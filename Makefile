@@ -115,8 +115,9 @@ lock: .venv ## resolve packages and jars anew and rewrite the lock files
 
 # Each is held by a test, which names this target where it fails.
 MADE := admin.documents.commands admin.documents.metrics admin.documents.paths \
-	admin.documents.pictures admin.documents.plan_diagram admin.documents.state_diagram \
-	admin.exit_codes admin.wire deploy.dashboards deploy.manifests model.table
+	admin.documents.pictures admin.documents.plan_diagram admin.documents.runbooks \
+	admin.documents.state_diagram admin.exit_codes admin.wire deploy.dashboards \
+	deploy.manifests model.table
 .PHONY: documents
 documents: .venv ## make anew what is made from the code: references, schemas, pictures, boards, manifests
 	@set -e; for module in $(MADE); do $(BIN)/python -m $$module; done

@@ -31,6 +31,7 @@ from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.peer.process import Peer
 from benchmarks.synthetic import CLUSTER, NOW_MS, Columns, columns, holdings, snapshots
 from trimtab.intake.assemble import assemble
+from trimtab.placement import PLACERS
 from trimtab.plan import Plan
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
@@ -45,7 +46,7 @@ ROUNDS: Final = 5
 SORTED: Final = 1_000_000
 HEAP: Final = "4g"
 
-PAIRINGS: Final = (
+_TOGETHER: Final = (
     ("trimtab", "least-predicted-usage"),
     ("avg", "avg"),
     ("threshold", "least-long-term-rate"),
@@ -54,7 +55,12 @@ PAIRINGS: Final = (
     ("uniform", "round-robin"),
     ("transfer", "least-average-usage"),
 )
-"""Shedding and placement, as they go together in Pulsar."""
+"""Shedding and placement, as they go together."""
+PAIRINGS: Final = (
+    *_TOGETHER,
+    *(("threshold", name) for name in PLACERS if name not in {each for _, each in _TOGETHER}),
+)
+"""The same, and every other placement with ThresholdShedder."""
 ACTING: Final = {"avg.low_hits": 1, "avg.high_hits": 1, "transfer.hits": 0}
 """The first round does its work instead of counting hits."""
 AT_MOST: Final = 20.0

@@ -13,7 +13,7 @@ from trimtab.wire.control import Intent, IntentKind
 
 def describe(intent: Intent) -> str:
     """What the job does for an intent, without a subject: ``empty broker a:1, …``."""
-    return _WORDS[intent.kind](intent)
+    return WORDS[intent.kind](intent)
 
 
 def _move(intent: Intent) -> str:
@@ -86,7 +86,7 @@ def _budget(intent: Intent) -> str:
     return f"let {format_count(intent.limit, 'bundle')} of {intent.name} move in a period"
 
 
-_WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
+WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.SETTINGS: _set,
     IntentKind.RESET: _reset,
     IntentKind.PAUSE: lambda _: "pause: decide nothing until it is resumed, not even repairs",

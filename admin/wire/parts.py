@@ -27,6 +27,7 @@ from trimtab import ownership
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Given, State
 from trimtab.wire import keys
 from trimtab.wire.command import CommandKind
+from trimtab.wire.control import IntentKind
 from trimtab.wire.lookup import RETRY_AFTER_MS, AnswerKind, Cause
 from trimtab.wire.ownership import Refused
 
@@ -208,6 +209,7 @@ PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = MappingProxyType(
         "refusals": partial(enumeration, Refused),
         "renewals": partial(enumeration, Renewal),
         "commands": partial(enumeration, CommandKind),
+        "intents": lambda: enumeration(IntentKind),
         "causes": causes,
         "lease-calls": partial(calls, lease_calls),
         "transition-calls": partial(calls, transition_calls),

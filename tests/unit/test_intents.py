@@ -107,7 +107,10 @@ def test_what_names_nothing_is_a_problem() -> None:
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
     kinds = [*_EFFECTS, *POLICIES, *SETTINGS, *CONTROLS]
-    assert sorted(kinds) == sorted(IntentKind)
+    assert sorted(kinds) == sorted(IntentKind), (
+        "trimtab/cluster/intents/: controls.py, policies.py and settings.py have a table each, "
+        "apply.py has the rest"
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_every_kind_of_intent_has_one_effect() -> None:
 )
 def test_an_intent_about_less_than_a_cluster_needs_a_subject(kind: IntentKind) -> None:
     applied = apply_intent(Memory(), Intent(id="1", kind=kind, cluster="c"), DEFAULTS, 0, 0)
-    assert applied.refused is not None
+    assert applied.refused is not None, f"name the subject of {kind} in cluster/intents/flaws.py"
     assert applied.refused.rule is IntentRule.NO_SUBJECT
 
 

@@ -202,10 +202,11 @@ def test_every_setting_argues_for_itself() -> None:
 
 def test_strategies_and_settings_name_the_same() -> None:
     assert set(SHEDDING) <= set(SHEDDERS)
-    assert set(PLACEMENT) == set(PLACERS)
-    assert set(SPLIT_TRIGGERS) == set(TRIGGERS)
-    assert set(SPLIT_ALGORITHMS) == set(DIVIDERS)
-    assert set(MERGING) == set(MERGERS)
+    words = "trimtab/settings/words.py has the words of settings"
+    assert set(PLACEMENT) == set(PLACERS), f"{words}: PLACEMENT"
+    assert set(SPLIT_TRIGGERS) == set(TRIGGERS), f"{words}: SPLIT_TRIGGERS"
+    assert set(SPLIT_ALGORITHMS) == set(DIVIDERS), f"{words}: SPLIT_ALGORITHMS"
+    assert set(MERGING) == set(MERGERS), f"{words}: MERGING"
 
 
 @pytest.mark.parametrize(
