@@ -22,7 +22,7 @@ from sinks.errors import (
     StoreUnavailable,
     Unavailable,
 )
-from trimtab.reasons import IntentRule
+from trimtab.intent_rules import IntentRule
 from trimtab.settings.setting import InvalidSettings
 
 _STATUS: Final[Mapping[str, int]] = {

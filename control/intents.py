@@ -16,9 +16,10 @@ from sinks.errors import SinkError
 from trimtab.cluster.existing import Existing, Flaw, absences
 from trimtab.cluster.intents.flaws import intent_flaws
 from trimtab.explaining.shortages import estimate_left, say_left
+from trimtab.intent_rules import IntentRule
 from trimtab.nearby import nearby
 from trimtab.policies import host_of, matches
-from trimtab.reasons import IntentRule, Rule
+from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind

@@ -1,5 +1,7 @@
-"""Why a bundle moves, is split, merged or gets an owner, which rule left it as it is, and why
-an intent is refused."""
+"""Why a bundle moves, is split, merged or gets an owner, and which rule left it as it is.
+
+Why an intent is refused is in `trimtab.intent_rules`.
+"""
 
 from __future__ import annotations
 
@@ -194,58 +196,3 @@ class Rest(StrEnum):
     """No broker that owns it reports it."""
     UNNEEDED = "nothing-to-do"
     """The broker neither gives nor gets a bundle."""
-
-
-class IntentRule(StrEnum):
-    """Why an intent is refused."""
-
-    INVALID_ID = "invalid-id"
-    """Without an id, or by one that is too long, no outcome could be told."""
-    INVALID_REASON = "invalid-reason"
-    """It says why it is asked at more length than anyone would read."""
-    TOO_LARGE = "too-large"
-    """It says more than a round can carry (`trimtab.cluster.intents.size`)."""
-    ID_IN_USE = "id-in-use"
-    """An earlier intent with this id asked for something else."""
-    NO_SUBJECT = "no-subject"
-    """It does not say what it is about."""
-    INVALID_SETTING = "invalid-setting"
-    """An unknown setting, a value that it cannot have, or one that contradicts another setting."""
-    FIXED_SETTING = "fixed-setting"
-    """The setting cannot change while the job runs."""
-    INVALID_POLICY = "invalid-policy"
-    UNKNOWN_POLICY = "unknown-policy"
-    """It deletes an isolation policy, a failure domain or a membership that does not exist."""
-    UNKNOWN_BROKER = "unknown-broker"
-    UNKNOWN_BUNDLE = "unknown-bundle"
-    UNKNOWN_NAMESPACE = "unknown-namespace"
-    NAMESPACE_EXISTS = "namespace-exists"
-    """It creates a namespace that has bundles."""
-    INVALID_NAMESPACE = "invalid-namespace"
-    """Its name is none that Pulsar allows, or its bundles would not cover the ring."""
-    INVALID_MOVE = "invalid-move"
-    """The bundle cannot go where the intent says."""
-    CONFLICT = "conflict"
-    """An earlier intent asks something else of the same bundle, and no round has decided yet."""
-    OBSERVING = "observing"
-    """The job observes only, and moves nothing."""
-    INVALID_SPLIT = "invalid-split"
-    """Its algorithm or its positions cannot split the bundle."""
-    INVALID_MERGE = "invalid-merge"
-    """The bundle has no neighbour above, or not on the same broker."""
-    UNKNOWN_PLAN = "unknown-plan"
-    ALREADY_APPROVED = "already-approved"
-    PLAN_EXPIRED = "plan-expired"
-    PLAN_OVERTAKEN = "plan-overtaken"
-    """A newer plan took its place."""
-    PLAN_STATE = "plan-state"
-    """The plan is in a state in which this cannot be asked of it (`trimtab.kept_plans.life`)."""
-    INVALID_PLAN = "invalid-plan"
-    """No plan can be made of what it names."""
-    PINNED = "pinned"
-    """A person pinned the bundle, or its namespace."""
-    UNKNOWN_PIN = "unknown-pin"
-    INVALID_PIN = "invalid-pin"
-    """Its end is past or too far, or what it pins is no bundle or namespace."""
-    INVALID_BUDGET = "invalid-budget"
-    NOT_QUARANTINED = "not-quarantined"

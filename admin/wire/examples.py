@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Final
 
 from trimtab.doubt import Doubt
+from trimtab.intent_rules import IntentRule
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
-from trimtab.reasons import IntentRule, Reason
+from trimtab.reasons import Reason
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.control import Intent, IntentKind

@@ -13,8 +13,8 @@ from api.pulsar.bundles import standing_records
 from api.refusal import RefusedRequest
 from control.intents import Objections
 from trimtab.cluster.intents.flaws import MOST_BUNDLES
+from trimtab.intent_rules import IntentRule
 from trimtab.model import FULL_RANGE_END, parse_bundle
-from trimtab.reasons import IntentRule
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import IntentKind
 

@@ -8,8 +8,8 @@ from trimtab.cluster.intents.apply import _EFFECTS, apply_intent
 from trimtab.cluster.intents.controls import CONTROLS
 from trimtab.cluster.intents.policies import POLICIES
 from trimtab.cluster.intents.settings import SETTINGS, resolve_settings
+from trimtab.intent_rules import IntentRule
 from trimtab.policies import NO_POLICIES, Isolation, Policies
-from trimtab.reasons import IntentRule
 from trimtab.settings import Settings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from trimtab.intent_rules import IntentRule
 from trimtab.model import FULL_RANGE_END, HashRange, namespace_of, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.ownership import State
-from trimtab.reasons import IntentRule
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
 

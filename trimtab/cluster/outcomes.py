@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
+from trimtab.intent_rules import IntentRule
 from trimtab.kept_plans.kept_plan import undo_id
-from trimtab.reasons import IntentRule
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.pending import Awaited, Pending

@@ -31,7 +31,7 @@ class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     state: IntentState
     at: int
     rule: str = ""
-    """Why it was refused: a `trimtab.reasons.IntentRule`, or the `Rule` of the round."""
+    """Why it was refused: a `trimtab.intent_rules.IntentRule`, or the `Rule` of the round."""
     problems: tuple[str, ...] = ()
     """All that is wrong, or why it expired."""
     v: int = 1

@@ -85,7 +85,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     field: str = ""
     """The member of a load report whose figure is not believed, if that is the reason."""
     rule: str = ""
-    """The rule that an intent broke, if that is the reason (`trimtab.reasons.IntentRule`)."""
+    """The rule that an intent broke, if that is the reason (`trimtab.intent_rules.IntentRule`)."""
     v: int = 1
 
 

@@ -21,7 +21,7 @@ from trimtab.cluster.plans.drain_cost import count_owned
 from trimtab.cluster.plans.drains import DRAIN_PLANS, make_drain_plan
 from trimtab.cluster.plans.verbs import VERBS, apply_verb
 from trimtab.doubt import Doubt
-from trimtab.reasons import IntentRule
+from trimtab.intent_rules import IntentRule
 from trimtab.settings import Settings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory

@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 
 from trimtab.cluster.existing import Flaw
 from trimtab.controls import Controls, Pin
+from trimtab.intent_rules import IntentRule
 from trimtab.nearby import nearby
-from trimtab.reasons import IntentRule
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 

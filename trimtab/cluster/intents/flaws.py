@@ -15,8 +15,8 @@ from trimtab.cluster.intents.settings import SETTINGS, reset_flaws, setting_flaw
 from trimtab.cluster.intents.size import excesses
 from trimtab.cluster.plans.drains import DRAIN_PLANS, drain_plan_flaws
 from trimtab.cluster.plans.verbs import VERBS, plan_flaws
+from trimtab.intent_rules import IntentRule
 from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
-from trimtab.reasons import IntentRule
 from trimtab.settings import Settings
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory

@@ -10,9 +10,9 @@ from typing import Final
 
 from trimtab.cluster.existing import Flaw
 from trimtab.cluster.intents.controls import changed
+from trimtab.intent_rules import IntentRule
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
-from trimtab.reasons import IntentRule
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from trimtab.cluster.existing import Flaw
 from trimtab.intake.snapshot import IntakeSettings
+from trimtab.intent_rules import IntentRule
 from trimtab.nearby import nearby
-from trimtab.reasons import IntentRule
 from trimtab.settings import Settings, Value, contradictions
 from trimtab.settings.setting import InvalidSettings
 from trimtab.state.memory import Memory

@@ -17,6 +17,7 @@ from trimtab.cluster.plans.effect import predict_seconds
 from trimtab.cluster.plans.keeping import is_drain, remember
 from trimtab.cluster.plans.progress import advance
 from trimtab.controls import Mode
+from trimtab.intent_rules import IntentRule
 from trimtab.kept_plans.kept_plan import (
     Effect,
     KeptPlan,
@@ -26,7 +27,7 @@ from trimtab.kept_plans.kept_plan import (
     drain_plan_id,
 )
 from trimtab.kept_plans.life import OPEN, UNDER_WAY, PlanState
-from trimtab.reasons import IntentRule, Rule
+from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.state.liveness import Liveness
 from trimtab.state.memory import Memory

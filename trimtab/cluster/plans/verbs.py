@@ -12,10 +12,11 @@ from trimtab.cluster.plans.drains import begin_drains, release_drains
 from trimtab.cluster.plans.keeping import is_drain, remember
 from trimtab.cluster.plans.progress import skip_waiting, unasked
 from trimtab.controls import Mode
+from trimtab.intent_rules import IntentRule
 from trimtab.kept_plans.kept_plan import Effect, KeptPlan, Step, StepKind, StepState, undo_id
 from trimtab.kept_plans.life import PlanEvent, PlanState, allows
 from trimtab.nearby import nearby
-from trimtab.reasons import IntentRule, Rule
+from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import ApprovedMove, AskedSplit
