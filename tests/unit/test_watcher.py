@@ -54,6 +54,14 @@ def test_operators_are_heard_whatever_the_watchers_generation() -> None:
     assert after(joined(6), said(IntentKind.DRAIN, broker="a:1")).memory.liveness.draining
 
 
+@pytest.mark.parametrize("generation", [1, 1 << 52])
+def test_an_operator_speaks_for_no_watcher_whatever_generation_it_names(generation: int) -> None:
+    """One above all jobs' would make the cluster deaf to the real watcher for a day."""
+    drained = said(IntentKind.DRAIN, broker="a:1", generation=generation)
+    heard = after(joined(6), drained, lost(6)).memory.liveness
+    assert (set(heard.draining), set(heard.gone)) == ({"a:1"}, {"a:1"})
+
+
 def test_where_claims_are_lost_with_everything_else_a_job_is_heard_after_a_day() -> None:
     assert not after(joined(6), lost(1, LISTEN_MS - 1)).memory.liveness.gone
     assert after(joined(6), lost(1, LISTEN_MS)).memory.liveness.gone

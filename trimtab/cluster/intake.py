@@ -16,7 +16,7 @@ from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.state import ClusterState
 from trimtab.state.memory import Memory
 from trimtab.state.pace import Pace, learn_pace
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.control import OF_THE_WATCHER, Intent, IntentKind
 from trimtab.wire.rows import Intake, Row, Tag, dead_letter, json_row
 
 
@@ -44,11 +44,16 @@ def answer_intent(
 
 def is_outdated(memory: Memory, intent: Intent, row: Row) -> bool:
     """Whether the watcher of an older job says it, late; the newer one's word stands."""
-    return memory.watcher.is_newer_than(intent.generation, row.appended_ms)
+    return intent.kind in OF_THE_WATCHER and memory.watcher.is_newer_than(
+        intent.generation, row.appended_ms
+    )
 
 
 def note_watcher(memory: Memory, intent: Intent, row: Row) -> Memory:
-    """The memory that knows whose watcher was heard last."""
+    """The memory that knows whose watcher was heard last; an operator's intent is no word of one,
+    whatever generation it names."""
+    if intent.kind not in OF_THE_WATCHER:
+        return memory
     return replace(memory, watcher=memory.watcher.heard(intent.generation, row.appended_ms))
 
 

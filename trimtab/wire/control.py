@@ -11,6 +11,7 @@ import msgspec
 from trimtab.controls import Mode
 from trimtab.doubt import Doubt
 from trimtab.policies import Isolation
+from trimtab.wire.command import LARGEST
 
 
 class IntentKind(StrEnum):
@@ -95,6 +96,8 @@ LONGEST_REASON: Final = 1000
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an operator or the watcher asks of the job.
 
+    Raises ValueError if a number does not fit a reader's state.
+
     ``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an operator
     with the same id is the same request. ``at`` is the writer's clock (epoch ms), for readers only.
     """
@@ -129,6 +132,11 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     generation: int = 0
     """Of the job whose watcher says it; 0 from operators and earlier versions."""
     v: int = 1
+
+    def __post_init__(self) -> None:
+        # JSON knows no bound, and what is kept in state has 64 bits.
+        if not all(0 <= number < LARGEST for number in (self.at, self.page, self.generation)):
+            raise ValueError("at, page or generation is negative or beyond 2^53")
 
 
 def fingerprint(intent: Intent) -> int:

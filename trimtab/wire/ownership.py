@@ -48,8 +48,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         parse_bundle(self.bundle)
-        if not all(0 <= number < LARGEST for number in (*self.record.epoch, self.record.since)):
-            raise ValueError("an epoch or a time is negative or beyond 2^53")
+        record = self.record
+        numbers = (*record.epoch, record.since, record.falls, record.v)
+        if not all(0 <= number < LARGEST for number in numbers):
+            raise ValueError("an epoch, a time or a count is negative or beyond 2^53")
 
 
 _change = msgspec.json.Decoder(Change)

@@ -16,6 +16,8 @@ from trimtab.policies import Isolation, Policies
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 
+MOST_BROKERS: Final = 1_000_000
+"""Of ``min_available``: above any fleet, and within the 64 bits of the state."""
 MOST_PATTERNS: Final = 500
 """Regular expressions of an isolation policy, all of which a round may try on each namespace."""
 LONGEST_PATTERN: Final = 1000
@@ -58,8 +60,8 @@ def _taken(policies: Policies, intent: Intent) -> Iterator[Flaw]:
 
 def isolation_problems(policy: Isolation) -> Iterator[str]:
     """What is wrong with an isolation policy."""
-    if policy.min_available < 0:
-        yield f"isolation.min_available: must not be negative, not {policy.min_available}"
+    if not 0 <= policy.min_available <= MOST_BROKERS:
+        yield f"isolation.min_available: must be from 0 to {MOST_BROKERS}"
     if len(policy.namespaces) + len(policy.primary) + len(policy.secondary) > MOST_PATTERNS:
         yield f"isolation: has more than {MOST_PATTERNS} patterns"
         return
