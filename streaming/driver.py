@@ -118,6 +118,7 @@ class Driver:
             plans=KeptPlans(client),
             settings=to_record(config.intake_settings(), config.round_settings()),
             size=SizeWatch(config.size, shown),
+            suspect=watcher.suspect,
         )
         longest = config.watchdog_seconds + config.trigger_seconds
         looks = math.ceil(longest / LOOK_SECONDS)

@@ -6,7 +6,7 @@ writer waits for an absent sink with the batch uncommitted: nothing is lost or d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import msgspec
@@ -38,7 +38,7 @@ from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.metrics import job as metrics
-from trimtab.store.requests import BatchId, issue_commands, transitions
+from trimtab.store.requests import BatchId, issue_commands, list_leaseless, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
 from trimtab.wire.intent_outcome import IntentOutcome
@@ -66,12 +66,14 @@ class BatchWriter:
         plans: KeptPlans | None = None,
         settings: JobSettings | None = None,
         size: SizeWatch | None = None,
+        suspect: Callable[[str, Iterable[str]], object] = lambda *_: None,
     ) -> None:
         """``server_ms``: Redis's time estimated by the driver's clock, None while uncertain.
 
         ``explanations``: the store of rounds' explanations. ``outcomes``: that of what came of
         intents. ``settings``: the operators' settings,
         recorded for replays. ``size``: watches whether the fleet outgrows the job.
+        ``suspect``: is told of a cluster's brokers that got nothing because they hold no lease.
         """
         self._store = store
         self._publisher = publisher
@@ -86,6 +88,7 @@ class BatchWriter:
         self.explanations = explanations
         self.outcomes, self.plans = outcomes, plans
         self._size = size
+        self._suspect = suspect
         self._bounces = Bounces(self._shown)
         self._told = False
         self._disbelief = RejectedReportLog()
@@ -225,6 +228,7 @@ class BatchWriter:
         done = self._attempts.attempt(record.cluster, "changed", apply)
         for show in (show_outcomes, pulsar.show_outcomes):
             show(self._shown, record.cluster, requests, done.outcomes)
+        self._suspect(record.cluster, list_leaseless(requests, done.outcomes))
         if done.repeated:
             self._shown.count(metrics.REPEATED, record.cluster)
         return [

@@ -5,13 +5,15 @@ each look:
     otherwise confirm in Redis that its clock is right
   for each cluster that is open to this job:
     at first: record owners without a lease are lost, all brokers with one have joined
-    later: the brokers that lost or got a lease since
+    later: the brokers that lost or got a lease since, and those that were refused a bundle for want
+      of a lease and still have none: they report without ever having had one
   publish the intents, in order
 A look without an answer announces nothing: an unknown broker is not an absent one.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Set
 from typing import Final, Protocol
 
@@ -80,6 +82,15 @@ class LeaseWatcher:
         self._unreadable: dict[str, tuple[str, ...]] = {}
         """Cluster to the bundles whose records were reported as ignored."""
         self._trouble = ""
+        self._lock = threading.Lock()
+        self._refused: dict[str, Set[str]] = {}
+        """Cluster to the brokers that a script has just found without a lease."""
+
+    def suspect(self, cluster: str, brokers: Iterable[str]) -> None:
+        """Ask for the leases of brokers that a script gave nothing, as they hold none; from any
+        thread. A broker that never had a lease would otherwise be planned for in each round."""
+        with self._lock:
+            self._refused[cluster] = self._refused.get(cluster, frozenset()) | {*brokers}
 
     def look(self) -> None:
         trouble = ""
@@ -115,7 +126,10 @@ class LeaseWatcher:
 
     def _watch(self, cluster: str) -> None:
         known = self._known.get(cluster)
-        alive = self._scan.alive(cluster, self._opened.generation, known or ())
+        with self._lock:
+            refused = self._refused.get(cluster, frozenset())
+        asked = refused | (known or frozenset())
+        alive = self._scan.alive(cluster, self._opened.generation, asked)
         if alive is None:
             # Closed: after a rebuild, earlier knowledge may be wrong.
             self._known.pop(cluster, None)
@@ -123,7 +137,7 @@ class LeaseWatcher:
         if known is None:
             # Once: there may be a million records.
             known = self._owners(cluster)
-            alive = self._scan.alive(cluster, self._opened.generation, known)
+            alive = self._scan.alive(cluster, self._opened.generation, known | refused)
             if alive is None:
                 return
             self._intent_publisher.doubt(cluster, REDIS, Doubt.STABLE)
@@ -131,9 +145,11 @@ class LeaseWatcher:
         else:
             joined = alive.keys() - known
         late = self._late(cluster, alive)
-        self._intent_publisher.lost(cluster, sorted(known - alive.keys()), late)
+        self._intent_publisher.lost(cluster, sorted((known | refused) - alive.keys()), late)
         self._intent_publisher.joined(cluster, sorted(joined))
         self._known[cluster] = set(alive)
+        with self._lock:
+            self._refused[cluster] = self._refused.get(cluster, frozenset()) - refused
         self._shown.set(metrics.LEASES, len(alive), cluster)
 
     def _owners(self, cluster: str) -> Set[str]:

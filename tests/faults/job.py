@@ -134,6 +134,7 @@ class Job:
             explanations=Explanations(self.client),
             outcomes=Outcomes(self.client),
             plans=KeptPlans(self.client),
+            suspect=watcher.suspect,
         )
         self._threads = (
             RelayThread(

@@ -48,6 +48,7 @@ class Job:
             ClusterGate(client), self.store, lambda _: {}, self._leadership, shown, 0
         )
         self.number = 0
+        self.suspected: list[tuple[str, frozenset[str]]] = []
         self._writer = BatchWriter(
             self.store,
             Topics(),
@@ -55,6 +56,7 @@ class Job:
             Offsets("q"),
             SinkRetry(threading.Event(), Progress(), shown),
             lambda: server_ms(client),
+            suspect=lambda cluster, brokers: self.suspected.append((cluster, frozenset(brokers))),
         )
 
     def write(self, *rows: Row) -> None:
@@ -114,6 +116,16 @@ def test_a_batch_that_is_run_again_is_counted(job: Job) -> None:
     job.gives((0, 0))
     name, labels = "trimtab_repeated_batches_total", {"cluster": job.cluster}
     assert job.shown.registry.get_sample_value(name, labels) == 1
+
+
+def test_a_broker_that_reports_and_holds_no_lease_is_looked_at(job: Job) -> None:
+    job.client.delete(keys.lease_key(job.cluster, B))
+    job.gives((0, 0))
+    assert job.record is None
+    assert job.suspected == [(job.cluster, {B})]
+    keep_alive(job.client, job.cluster, (B,))
+    job.gives((0, 0))
+    assert job.suspected[1:] == [(job.cluster, frozenset())]
 
 
 def test_a_store_that_has_closed_since_is_opened_for_what_was_decided(job: Job) -> None:

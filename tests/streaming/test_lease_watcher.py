@@ -170,6 +170,30 @@ def test_later_each_change_is_said_once() -> None:
     assert world.shown.registry.get_sample_value("trimtab_leases", {"cluster": "c"}) == 3
 
 
+def test_a_broker_that_was_refused_for_want_of_a_lease_is_lost_until_it_has_one() -> None:
+    world = settled(leases={"a:1"})
+    world.watcher.suspect("c", {"a:1", "never:1"})
+    assert world.look(3) == ["broker-lost never:1"]
+    world.leases = {"a:1", "never:1"}
+    assert world.look(3) == ["broker-joined never:1"]
+
+
+def test_one_that_got_its_lease_meanwhile_has_joined() -> None:
+    world = settled(leases={"a:1"})
+    world.watcher.suspect("c", {"new:1"})
+    world.leases = {"a:1", "new:1"}
+    assert world.look(3) == ["broker-joined new:1"]
+
+
+def test_while_there_is_no_answer_a_refused_broker_waits() -> None:
+    world = settled(leases={"a:1"})
+    world.away = StoreUnavailable("no answer")
+    world.watcher.suspect("c", {"never:1"})
+    assert world.look(3) == []
+    world.away = None
+    assert world.look(3) == ["broker-lost never:1"]
+
+
 @pytest.mark.parametrize(
     "gone",
     [

@@ -10,7 +10,7 @@ from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.ownership import Event
 from trimtab.settings.words import AT_LOOKUP
 from trimtab.wire.command import Command, CommandKind, Division
-from trimtab.wire.ownership import Neighbour, Transition, TransitionOutcome
+from trimtab.wire.ownership import Neighbour, Refused, Transition, TransitionOutcome
 from trimtab.wire.planned import PlannedMerge, PlannedMove, PlannedRepair, PlannedSplit
 from trimtab.wire.rounds import RoundRecord
 
@@ -136,3 +136,14 @@ def issue_commands(
             deadline = since + request.within_ms if request.within_ms else 0
             for command in request.commands:
                 yield command.stamped(epoch, since, deadline)
+
+
+def list_leaseless(
+    requests: Iterable[Transition], outcomes: Iterable[TransitionOutcome]
+) -> frozenset[str]:
+    """The brokers that were refused a bundle because they hold no lease."""
+    return frozenset(
+        request.broker
+        for request, outcome in zip(requests, outcomes, strict=True)
+        if outcome.reason is Refused.NO_LEASE and request.broker is not None
+    )
