@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -11,9 +13,11 @@ import redis
 from deploy import redis_server
 from deploy.finding import Finding, bad, good
 from sinks.errors import Misconfigured, SinkError
+from sinks.redis.odd_keys import find_odd_keys
 from sinks.redis.server.connections import address, redis_client, translate_errors
 from sinks.redis.server.sentinels import MasterPool
 from sinks.redis.server.survey import Survey, survey, unfit
+from trimtab.wire.keys import open_key, ownership_key
 
 _TOLD: Final = {
     "appendonly": ("persistence", "aof_enabled", "yes"),
@@ -21,6 +25,9 @@ _TOLD: Final = {
 }
 """By setting: the section and the field of INFO that tell it, and what is needed. INFO shows no
 password, so the job's user may read it; CONFIG GET shows all."""
+
+_SHOWN: Final = 20
+"""Most keys that are named."""
 
 _FSYNC: Final = ("always", "everysec")
 """everysec may lose the last second, which is rebuilt from the journal in Kafka."""
@@ -40,6 +47,15 @@ class _Target(NamedTuple):
     def command(self, words: str) -> str:
         """A redis-cli command for a shell."""
         return f"redis-cli -u {self.where} {words}"
+
+    def mend(self, cluster: str, key: str) -> str:
+        """A command that closes a cluster, so that the job rebuilds its records, and in the same
+        step deletes one of its keys, unless it is empty."""
+        steps = [] if key == open_key(cluster) else ['redis.call("HDEL",KEYS[1],"replid")']
+        steps += ['redis.call("DEL",KEYS[2])'] if key else []
+        keys = f"2 {shlex.quote(open_key(cluster))} {shlex.quote(key)}"
+        who = "--user ADMINISTRATOR --askpass"
+        return self.command(f"{who} EVAL {shlex.quote(' '.join(steps))} {keys}")
 
     def ask_administrator(self, words: str) -> str:
         """A CONFIG command for a shell, which asks for the password of somebody who may."""
@@ -65,6 +81,7 @@ def check_redis(url: str, replicas: int | None = None) -> Iterator[Finding]:
             yield _check_version(it, found)
             yield from _check_durability(it)
             yield _check_replicas(it, found, replicas)
+            yield from _check_keys(it)
         except SinkError as error:
             # For a refused user or password: redis-cli asks for the password.
             ask = "--askpass ping" if isinstance(error, Misconfigured) else "ping"
@@ -126,6 +143,23 @@ def _compare(it: _Target, setting: str, found: str, accepted: tuple[str, ...]) -
         return good(name, found)
     command = it.ask_administrator(f"SET {setting} {accepted[0]}")
     return bad(name, f"{found}, needs {' or '.join(accepted)}", command)
+
+
+def _check_keys(it: _Target) -> Iterator[Finding]:
+    """Check that nobody else has written to the clusters' keys."""
+    try:
+        odd = list(islice(find_odd_keys(it.client), _SHOWN))
+    except Misconfigured:
+        yield good("Redis keys", "this user lacks the rights to look at them, so not checked")
+        return
+    if not odd:
+        yield good("Redis keys", "as trimtab writes them")
+    for key, cluster, what in odd:
+        # A record that cannot be read is restored with the key left where it is.
+        goes = "" if key == ownership_key(cluster) and what.startswith("unreadable") else key
+        yield bad(
+            "Redis keys", f"{key} is {what}: see who else writes there", it.mend(cluster, goes)
+        )
 
 
 def _check_replicas(it: _Target, found: Survey, setting: int | None) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +20,7 @@ from deploy.redis_server import RedisServer
 from deploy.sentinel_server import NAME, SentinelServer
 from tests.support.redis_cluster import clustered
 from tests.support.waiting import eventually
+from trimtab.wire import keys
 
 
 def names(findings: list[Finding], *, ok: bool) -> list[str]:
@@ -96,6 +98,22 @@ def test_the_embedded_services_pass(kafka: KafkaServer, tmp_path: Path) -> None:
         ]
     assert names(findings, ok=False) == []
     assert names([*service_checks.check_kafka(kafka.port)], ok=False) == ["Kafka port"]
+
+
+def test_a_key_that_somebody_else_wrote_is_named_with_what_mends_it(tmp_path: Path) -> None:
+    record = {"t/n/0x00000000_0xffffffff": "{"}
+    with RedisServer(tmp_path) as server, redis.Redis.from_url(server.url) as client:
+        client.hset(keys.open_key("east"), "replid", "h")
+        client.rpush(keys.hints_key("east"), "junk")
+        client.hset(keys.ownership_key("west"), mapping=record)
+        odd = [f for f in service_checks.check_redis(server.url) if f.name == "Redis keys"]
+        assert names(odd, ok=False) == ["Redis keys"] * 2
+        assert "trimtab:{west}:ownership is unreadable in its field" in odd[0].detail
+        assert "trimtab:{east}:hints is a list, not a string" in odd[1].detail
+        for finding in odd:
+            words = shlex.split(finding.next_command)
+            client.eval(*words[words.index("EVAL") + 1 :])
+        assert client.keys("*") == [keys.ownership_key("west").encode()]
 
 
 def test_a_forgetful_redis_is_told_how_to_remember(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 LOAD_REPORTS: Final = "trimtab.load-reports"
@@ -159,3 +161,52 @@ def assertions_prefix(cluster: str) -> str:
 def lease_key(cluster: str, broker: str) -> str:
     """String with an expiry: a broker's lease, proof that it is alive."""
     return f"trimtab:{{{cluster}}}:lease:{broker}"
+
+
+KINDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "open": "hash",
+        "replicas": "hash",
+        "ownership": "hash",
+        "journal": "stream",
+        "unjournalled": "set",
+        "applied": "hash",
+        "commands:": "stream",
+        "bundles": "zset",
+        "owned:": "set",
+        "hints": "string",
+        "placed": "hash",
+        "tallies": "hash",
+        "groups": "hash",
+        "outcome:": "string",
+        "plans": "zset",
+        "plans:": "string",
+        "urls:": "string",
+        "why": "hash",
+        "why:rounds": "zset",
+        "why:round:": "hash",
+        "successor:": "string",
+        "sessions": "hash",
+        "clock": "string",
+        "assertion:": "string",
+        "lease:": "string",
+    }
+)
+"""Redis's type of each key, by what follows the cluster; after a colon follows a name."""
+
+
+EVERY: Final = "trimtab:{*}:*"
+"""A pattern that all keys of all clusters match."""
+
+
+def cluster_of(key: str) -> str:
+    """The cluster of a key that EVERY matches; no cluster's name has a brace."""
+    return key.partition("}:")[0].partition("{")[2]
+
+
+def kind_of(key: str) -> str | None:
+    """Redis's type of a key of a cluster; None for a key that this version does not write."""
+    rest = key.partition("}:")[2]
+    named = (rest[: at + 1] for at, character in enumerate(rest) if character == ":")
+    found = [KINDS[part] for part in named if part in KINDS]
+    return KINDS.get(rest) or (found[-1] if found else None)

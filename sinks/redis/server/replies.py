@@ -80,9 +80,10 @@ _TLS_STEPS: Final = {
 """OpenSSL's reasons that no retry fixes, and what to do."""
 
 REPAIR: Final = (
-    "a key of this cluster is not as trimtab writes it: see who else may write to "
-    "trimtab:{cluster}:*, close the cluster, so that its records are rebuilt, and delete that key "
-    "in the same step: MULTI, HDEL trimtab:{cluster}:open replid, DEL key, EXEC"
+    "a key of this cluster is not as trimtab writes it; `trimtab doctor --redis URL` names it. "
+    "See who else may write to trimtab:{cluster}:*, close the cluster, so that its records are "
+    "rebuilt, and delete that key in the same step: MULTI, HDEL trimtab:{cluster}:open replid, "
+    "DEL key, EXEC"
 )
 
 _OF_SCRIPTS: Final = "user_script:"
