@@ -128,7 +128,10 @@ def sift(subject: tuple[str, str], rows: Iterable[ReportRow]) -> tuple[list[Arri
     for row in rows:
         try:
             if subject == NOBODY:
-                raise PoisonReport(Poison.KEY, "the Kafka key is not cluster/broker")
+                raise PoisonReport(
+                    Poison.KEY,
+                    "the Kafka key is not cluster/broker, in printable ASCII without braces",
+                )
             arrivals.append(arrival_of(row))
         except PoisonReport as error:
             letters.append(_dead_letter(subject, row, error))

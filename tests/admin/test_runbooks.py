@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from admin.cli import app
 from trimtab.shedding import DEFAULTS
+from trimtab.wire.reports.poison import Poison
 
 RUNBOOKS: Final = Path(__file__).parents[2] / "docs" / "runbooks"
 _TYPED: Final = re.compile(r"^(trimtab .*)$|`(trimtab [^`]*)`", re.MULTILINE)
@@ -40,6 +41,14 @@ def test_every_command_of_a_runbook_exists_with_its_options(page: str, line: str
     assert command is not None, f"{page}: {line}"
     options = {name for param in command.params for name in param.opts}
     assert {word for word in words if word.startswith("--")} - options == set(), f"{page}: {line}"
+
+
+def test_every_reason_of_a_dead_letter_has_what_to_do() -> None:
+    page = (RUNBOOKS / "poison.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`.*?) \| .+ \| .+ \|$", page, re.MULTILINE)
+    listed = [reason for row in rows for reason in re.findall(r"`([^`]+)`", row)]
+    others = ["bad-record", "wrong-cluster", "refused-intent"]
+    assert sorted(listed) == sorted([*(each.value for each in Poison), *others])
 
 
 def test_a_command_that_does_not_exist_is_found() -> None:

@@ -13,8 +13,8 @@ from tests.support.fleets import EIGHTHS, fleet, two_each
 from trimtab.cluster.operator import Cluster
 from trimtab.ownership import State
 from trimtab.policies import Isolation
-from trimtab.wire.control import IntentKind
-from trimtab.wire.rows import DeadLetter, Row, Tag
+from trimtab.wire.control import IntentKind, decode_intent
+from trimtab.wire.rows import DeadLetter, Row, Tag, parse_rows
 
 
 def refusals(it: Cluster, *rows: Row) -> list[DeadLetter]:
@@ -260,6 +260,17 @@ def policy(*patterns: str) -> dict[str, Any]:
             "repeats a repetition",
             id="a pattern that never ends",
         ),
+        *(
+            pytest.param(IntentKind.ISOLATION, policy(never), "repeats a repetition", id=never)
+            for never in (
+                "(a|a)+",
+                "((a+))+",
+                "(a+|b)*",
+                r"(?:\w|\d)+x",
+                "(a?a?)+",
+                "(?P<n>|a){9,}",
+            )
+        ),
         pytest.param(
             IntentKind.ISOLATION,
             policy(*(f"t/n{i}" for i in range(500))),
@@ -279,7 +290,8 @@ def test_no_intent_keeps_the_rounds_busy(
 
 
 @pytest.mark.parametrize(
-    "pattern", ["t/.*", "(shop|store)-[a-z]+/.*", r"t/n(\d+|x{2})", "(?:a|b)+/c"]
+    "pattern",
+    ["t/.*", "(shop|store)-[a-z]+/.*", r"t/n(\d+|x{2})", "(?:a|b)+/c", "((eu|us)-)+x", "(a|[(]+)x"],
 )
 def test_common_patterns_are_taken(pattern: str) -> None:
     it = after_a_round()
@@ -290,3 +302,18 @@ def test_what_is_told_of_a_giant_is_short() -> None:
     it = after_a_round()
     out, _ = it.take([said(IntentKind.SETTINGS, settings={"x" * 900_000: 1})], 2000)
     assert max(len(row.payload) for row in out) < 2000
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("", "the Kafka key names no cluster, the record says 'c'"),
+        ("d", "the Kafka key is of cluster 'd', the record says 'c'"),
+    ],
+)
+def test_a_record_under_a_wrong_key_is_told_which(key: str, says: str) -> None:
+    payload = said(IntentKind.PAUSE).payload
+    row = Row(key, Tag.INTENT, "trimtab.control/0/1", payload, 0)
+    _, (letter,) = parse_rows([row], decode_intent)
+    detail = msgspec.json.decode(letter.payload, type=DeadLetter).detail
+    assert detail == f"{says}; write it with its own cluster as the key"

@@ -118,8 +118,13 @@ def parse_rows(rows: Iterable[Row], decode: Callable[[bytes], T]) -> tuple[list[
         if row.cluster and value.cluster == row.cluster:
             values.append(value)
         else:
-            letters.append(dead_letter(row, "wrong-cluster", f"the record says {value.cluster!r}"))
+            letters.append(dead_letter(row, "wrong-cluster", _mismatch(row.cluster, value.cluster)))
     return values, letters
+
+
+def _mismatch(key: str, said: str) -> str:
+    where = f"the Kafka key is of cluster {key!r}" if key else "the Kafka key names no cluster"
+    return f"{where}, the record says {said!r}; write it with its own cluster as the key"
 
 
 def dead_letter(row: Row, reason: str, detail: str, rule: str = "") -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from typing import Final
 
 from trimtab.cluster.existing import Flaw
 from trimtab.cluster.intents.controls import changed
+from trimtab.cluster.intents.patterns import pattern_problem
 from trimtab.intent_rules import IntentRule
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
@@ -20,11 +20,6 @@ MOST_BROKERS: Final = 1_000_000
 """Of ``min_available``: above any fleet, and within the 64 bits of the state."""
 MOST_PATTERNS: Final = 500
 """Regular expressions of an isolation policy, all of which a round may try on each namespace."""
-LONGEST_PATTERN: Final = 1000
-MOST_GROUPS: Final = 50
-"""Parentheses of a pattern: each deepens the stack that Python compiles it on."""
-_REPEATED_TWICE: Final = re.compile(r"[+*}][^()|]*\)[+*{]")
-"""As in ``(a+)+``: Python may try all ways to share a name out between the two."""
 
 
 def policy_flaws(memory: Memory, intent: Intent, _: object) -> Iterator[Flaw]:
@@ -67,20 +62,8 @@ def isolation_problems(policy: Isolation) -> Iterator[str]:
         return
     for member in ("namespaces", "primary", "secondary"):
         for pattern in getattr(policy, member):
-            if problem := _pattern_problem(pattern):
+            if problem := pattern_problem(pattern):
                 yield f"isolation.{member}: {pattern[:200]!r} {problem}"
-
-
-def _pattern_problem(pattern: str) -> str:
-    if len(pattern) > LONGEST_PATTERN or pattern.count("(") > MOST_GROUPS:
-        return f"has more than {LONGEST_PATTERN} characters or {MOST_GROUPS} groups"
-    if _REPEATED_TWICE.search(pattern):
-        return "repeats a repetition, which may take for ever: say it with one of them"
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError) as error:
-        return f"is no regular expression: {error}"
-    return ""
 
 
 def _isolation(policies: Policies, intent: Intent) -> Policies:
