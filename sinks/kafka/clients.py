@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -75,6 +76,14 @@ _REFUSING: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 _ALERT: Final = re.compile(r"alert (bad certificate|certificate required|unknown ca)")
 """The TLS alert of a server that wants another client certificate."""
 
+_HUNG_UP: Final = "connecting to a PLAINTEXT broker listener"
+"""librdkafka's guess where a broker ends a TLS handshake; one that restarts does so too."""
+
+_NO_TLS: Final = (
+    "it ends the TLS handshake: if this listener speaks no TLS, set kafka.security.protocol to "
+    "what it speaks"
+)
+
 _TURNED_AWAY_SECONDS: Final = 1.0
 """Time in which a server that answers at all has usually refused a wrong password."""
 
@@ -91,6 +100,10 @@ class _Refusal(NamedTuple):
 
 _refusals: Final[dict[str, _Refusal]] = {}
 """Address to the last reason why its Kafka refused a client of this process."""
+
+
+_hung_up: Final[dict[str, float]] = {}
+"""Address to when its Kafka last ended a TLS handshake."""
 
 
 class Client(Protocol):
@@ -149,6 +162,8 @@ def failure(
         refusal = _refusals.pop(bootstrap, None)
         if refusal is not None and time.monotonic() - refusal.at < _RECENT_SECONDS:
             return Misconfigured(f"Kafka at {bootstrap}, {doing}: {refusal.why}; {NEXT_STEP}")
+        if time.monotonic() - _hung_up.pop(bootstrap, -math.inf) < _RECENT_SECONDS:
+            text = f"{text}; {_NO_TLS}"
         return KafkaUnavailable(text)
     return Misconfigured(text)
 
@@ -159,4 +174,6 @@ def _note(bootstrap: str, error: KafkaError) -> None:
         # It has logged this already.
         _refusals[bootstrap] = _Refusal(time.monotonic(), error.str())
     else:
+        if _HUNG_UP in error.str():
+            _hung_up[bootstrap] = time.monotonic()
         _log.error("%s", error.str())

@@ -48,6 +48,7 @@ def test_every_reason_of_a_dead_letter_has_what_to_do() -> None:
     rows = re.findall(r"^\| (`.*?) \| .+ \| .+ \|$", page, re.MULTILINE)
     listed = [reason for row in rows for reason in re.findall(r"`([^`]+)`", row)]
     others = ["bad-record", "wrong-cluster", "refused-intent"]
+    others += ["bad-change", "bad-command", "size", "generation"]
     assert sorted(listed) == sorted([*(each.value for each in Poison), *others])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -258,3 +259,15 @@ def test_a_key_of_a_wrong_type_is_told_with_what_to_do(client: redis.Redis, clus
     client.set(cluster, "text")
     with pytest.raises(Damaged, match=r"WRONGTYPE .*delete that key"), translate_errors(client):
         client.hget(cluster, "field")
+
+
+def test_a_port_that_never_answers_tls_may_be_a_plain_one() -> None:
+    """Redis waits for the end of a line, which a TLS handshake may not have."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with (
+            redis_client(f"rediss://127.0.0.1:{port}/0") as client,
+            pytest.raises(StoreUnavailable, match="speaks none, say redis://"),
+            translate_errors(client),
+        ):
+            client.ping()

@@ -10,6 +10,7 @@ import pytest
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from sinks.errors import Fenced, KafkaUnavailable, Misconfigured
+from sinks.kafka.clients import check_access
 from sinks.kafka.generation import claim
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topic_rules import Finding, Topic
@@ -158,3 +159,8 @@ def test_what_kafka_will_never_take_says_so_and_harms_nothing_after_it(bootstrap
 
     publisher.publish([Outgoing(keys.COMMANDS, "after", b"value")])
     assert values_of(bootstrap, keys.COMMANDS, "after") == [b"value"]
+
+
+def test_a_listener_that_hangs_up_on_tls_may_be_a_plain_one(kafka: KafkaServer) -> None:
+    with pytest.raises(KafkaUnavailable, match=r"speaks no TLS, set kafka\.security\.protocol"):
+        check_access(kafka.bootstrap, {"security.protocol": "SSL"})

@@ -122,7 +122,7 @@ def test_a_broker_that_reports_and_holds_no_lease_is_looked_at(job: Job) -> None
     job.client.delete(keys.lease_key(job.cluster, B))
     job.gives((0, 0))
     assert job.record is None
-    assert job.suspected == [(job.cluster, {B})]
+    assert job.suspected == [(job.cluster, frozenset({B}))]
     keep_alive(job.client, job.cluster, (B,))
     job.gives((0, 0))
     assert job.suspected[1:] == [(job.cluster, frozenset())]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import redis
 
-from sinks.errors import Misconfigured
+from sinks.errors import Misconfigured, StoreUnavailable
 from sinks.redis.server.address import (
     FORMS,
     TIMEOUT_SECONDS,
@@ -17,7 +17,7 @@ from sinks.redis.server.address import (
     sentinel_address,
     split_password_file,
 )
-from sinks.redis.server.replies import sink_error
+from sinks.redis.server.replies import NO_ANSWER_TO_TLS, sink_error
 from sinks.redis.server.sentinels import MasterPool, master_client
 from sinks.tls_files import BadTlsFile
 
@@ -74,6 +74,13 @@ def look_again(client: redis.Redis) -> None:
         pool.disconnect(inuse_connections=False)
 
 
+def _waits_for_tls(client: redis.Redis, error: redis.RedisError) -> bool:
+    """Whether no answer came to a TLS handshake: a plain server waits for the end of a line."""
+    kind = getattr(client.connection_pool, "connection_class", None)
+    tls = isinstance(kind, type) and issubclass(kind, redis.SSLConnection)
+    return tls and isinstance(error, redis.TimeoutError) and "connecting" in str(error)
+
+
 @contextmanager
 def translate_errors(client: redis.Redis) -> Iterator[None]:
     """Raise redis-py's errors as StoreUnavailable, Misconfigured or Damaged; programming errors
@@ -84,4 +91,6 @@ def translate_errors(client: redis.Redis) -> Iterator[None]:
         translated = sink_error(f"Redis at {address(client)}", error)
         if translated is None:
             raise
+        if _waits_for_tls(client, error):
+            raise StoreUnavailable(f"{translated}; {NO_ANSWER_TO_TLS}") from error
         raise translated from error

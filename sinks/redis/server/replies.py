@@ -69,6 +69,10 @@ _REFUSED: Final = {
 }
 """Beginnings of replies that redis-py has no class for and no retry fixes; and what to do."""
 
+NO_ANSWER_TO_TLS: Final = (
+    "nothing answers TLS there: if this port speaks none, say redis://, or name the one that does"
+)
+
 _TLS_STEPS: Final = {
     "CERTIFICATE_VERIFY_FAILED": "ssl_ca_certs must hold the authority that signed the server's "
     "certificate, and the address must be one that the certificate names",
