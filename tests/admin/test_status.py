@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import msgspec
 import pytest
@@ -101,6 +102,17 @@ def test_each_trouble_has_its_grade_and_its_next_command(
     [(found, what, command)] = findings(held(**members))
     assert (found, says in what, command.startswith(next_)) == (grade, True, True)
     assert bool(command) is bool(next_)
+
+
+@pytest.mark.parametrize("name", ["x;reboot", "$(reboot)", "*?[a]", "`a`", "it's"])
+def test_a_command_to_copy_runs_no_name_that_a_reporter_chose(name: str) -> None:
+    """Who may send reports chooses the names of clusters and brokers, of any printable ASCII."""
+    for members in ({"skipped": "too-few-brokers"}, {"draining": (name,)}, {"usage": {name: 0.9}}):
+        for _, _, typed in findings(held(name, **members)):
+            words = shlex.split(typed)
+            assert words[0] == "trimtab"
+            assert name in words
+            assert shlex.join(words) == typed
 
 
 def test_the_urgent_comes_first_and_long_lists_are_counted() -> None:
