@@ -73,7 +73,7 @@ class BatchWriter:
         ``explanations``: the store of rounds' explanations. ``outcomes``: that of what came of
         intents. ``settings``: the operators' settings,
         recorded for replays. ``size``: watches whether the fleet outgrows the job.
-        ``suspect``: is told of a cluster's brokers that got nothing because they hold no lease.
+        ``suspect``: gets a cluster and its brokers that were refused because they hold no lease.
         """
         self._store = store
         self._publisher = publisher
