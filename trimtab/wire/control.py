@@ -96,10 +96,9 @@ LONGEST_REASON: Final = 1000
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an operator or the watcher asks of the job.
 
-    Raises ValueError if a number does not fit a reader's state.
-
     ``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an operator
     with the same id is the same request. ``at`` is the writer's clock (epoch ms), for readers only.
+    It, ``page`` and ``generation`` are from 0 to 2^53.
     """
 
     id: str
