@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from admin.next_command import command
 from admin.output import Shown, share, text
 from admin.session import Session
 from admin.verbs import reads
@@ -37,7 +38,8 @@ def advise(  # noqa: PLR0913 - the options of a command line
     ]
     if found["remove"]:
         least = found["remove"][0]
-        notes += [f"Next: trimtab plans drain {least} --cluster {session.cluster} --execute"]
+        drained = command("plans", "drain", least, "--cluster", session.cluster, "--execute")
+        notes += [f"Next: {drained}"]
     return _shown(found, found["whatIf"], notes)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from admin.next_command import command
 from admin.output import Shown, describe, share, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
@@ -32,12 +33,12 @@ def describe_broker(session: Session, broker: Broker) -> Shown:
     """Show a broker's state, usage and busiest bundles, and what the last round did with it."""
     found = session.get(f"brokers/{broker}")
     shown = describe(found, {"usage": share, "average": share, "busiest": _busiest})
-    cluster = f"--cluster {session.cluster}"
-    held = found["rule"] == Rule.HELD
-    notes = [f"Next: trimtab {'plans list' if held else f'why {broker}'} {cluster}"]
+    cluster = "--cluster", session.cluster
+    asks = ["plans", "list"] if found["rule"] == Rule.HELD else ["why", broker]
+    notes = [f"Next: {command(*asks, *cluster)}"]
     if found["busiest"]:
         bundle = found["busiest"][0]["bundle"]
-        notes += [f"  or: trimtab bundles unload {bundle} {cluster} --execute"]
+        notes += [f"  or: {command('bundles', 'unload', bundle, *cluster, '--execute')}"]
     return shown._replace(notes=notes)
 
 

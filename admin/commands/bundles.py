@@ -10,6 +10,7 @@ import typer
 from admin.commands.controls import pin
 from admin.ending import end
 from admin.exit_codes import USAGE
+from admin.next_command import command
 from admin.output import Shown, describe, moment, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
@@ -55,8 +56,8 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
 def _cure(row: Mapping[str, Any], cluster: str) -> str:
     """What to type about a bundle that no broker serves."""
     if row["state"] == State.QUARANTINED:
-        return f"trimtab bundles readmit {row['bundle']} --cluster {cluster} --execute"
-    return f"trimtab bundles describe {row['bundle']} --cluster {cluster}"
+        return command("bundles", "readmit", row["bundle"], "--cluster", cluster, "--execute")
+    return command("bundles", "describe", row["bundle"], "--cluster", cluster)
 
 
 @bundle_commands.command("describe")
@@ -64,7 +65,7 @@ def _cure(row: Mapping[str, Any], cluster: str) -> str:
 def describe_bundle(session: Session, bundle: Bundle) -> Shown:
     """Show a bundle's record."""
     shown = describe(session.get(f"bundles/{_checked(bundle)}"), {"since": moment})
-    why = f"Next: trimtab why {bundle} --cluster {session.cluster}"
+    why = f"Next: {command('why', bundle, '--cluster', session.cluster)}"
     return shown._replace(notes=[why])
 
 
@@ -143,7 +144,7 @@ def _checked(bundle: str) -> str:
     if not is_bundle(bundle):
         raise end(
             f"{bundle}: must be a bundle, tenant/namespace/0x…_0x…\n"
-            f"Next: trimtab bundles list --namespace {bundle}",
+            f"Next: {command('bundles', 'list', '--namespace', bundle)}",
             USAGE,
         )
     return bundle

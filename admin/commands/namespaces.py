@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from admin.next_command import command
 from admin.output import Shown, describe, moment, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
@@ -32,8 +33,8 @@ def describe_namespace(session: Session, namespace: Namespace) -> Shown:
     """Show how many bundles a namespace has, at which brokers, and what keeps them there."""
     found = session.get(f"namespaces/{namespace}")
     shown = describe(found, {"brokers": _counts, "isolation": _policy, "pin": _pin})
-    bundles = f"Next: trimtab bundles list --namespace {namespace} --cluster {session.cluster}"
-    return shown._replace(notes=[bundles])
+    bundles = command("bundles", "list", "--namespace", namespace, "--cluster", session.cluster)
+    return shown._replace(notes=[f"Next: {bundles}"])
 
 
 def _counts(found: Mapping[str, int]) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from admin.next_command import command
 from admin.output import Shown, moment, share, text
 from admin.session import Session
 from admin.verbs import Change, acts, reads
@@ -37,10 +38,14 @@ def _next(session: Session, waiting: list[str]) -> list[str]:
         line
         for plan in waiting[:1]
         for line in (
-            f"Next: trimtab plans show {plan} --cluster {session.cluster}",
-            f"  or: trimtab plans approve {plan} --cluster {session.cluster} --execute",
+            f"Next: {command('plans', 'show', plan, '--cluster', session.cluster)}",
+            f"  or: {_approve(session, plan)}",
         )
     ]
+
+
+def _approve(session: Session, plan: str) -> str:
+    return command("plans", "approve", plan, "--cluster", session.cluster, "--execute")
 
 
 @plan_commands.command("show")
@@ -58,7 +63,7 @@ def show_plan(session: Session, plan: Plan) -> Shown:
     ]
     if found["state"] == "proposed":
         notes.append(f"expires at {moment(found['until'])}")
-        notes.append(f"Next: trimtab plans approve {plan} --cluster {session.cluster} --execute")
+        notes.append(f"Next: {_approve(session, plan)}")
     return Shown(found, rows, {**columns, "state": text, "rule": text}, notes=notes)
 
 

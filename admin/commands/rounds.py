@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from admin.next_command import command
 from admin.output import Shown, moment, share, text
 from admin.session import Session
 from admin.verbs import Change, acts, acts_at_once, reads
@@ -52,7 +53,7 @@ def show_round(
     ]
     rows = [*list_changes(found)]
     if rows:
-        notes += [f"Next: trimtab why {rows[0]['bundle']} --cluster {session.cluster}"]
+        notes += [f"Next: {command('why', rows[0]['bundle'], '--cluster', session.cluster)}"]
     return Shown(found, rows, columns, {"why": text}, notes=notes)
 
 

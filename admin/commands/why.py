@@ -15,6 +15,7 @@ from admin.commands.tools.options import Config
 from admin.commands.tools.replay import Impossible, bound_of
 from admin.ending import end, end_unserved
 from admin.exit_codes import USAGE
+from admin.next_command import command
 from admin.output import Output, Shown
 from admin.output import show as print_document
 from admin.session import Session, connect
@@ -144,11 +145,15 @@ def _stored(
                 then = iso(wanted.at)
                 raise end(
                     f"no round of {cluster} at or before {then} is stored\n"
-                    f"Next: trimtab why {subject} --cluster {cluster} --round {then} --replay",
+                    f"Next: {_ask(subject, cluster, '--round', then, '--replay')}",
                     UNKNOWN,
                 )
         found = kept.read(cluster, subject, number)
         return number, found, [] if found.rounds else kept.subjects(cluster)
+
+
+def _ask(subject: str, cluster: str, *options: str) -> str:
+    return command("why", subject, "--cluster", cluster, *options)
 
 
 def _answer(
@@ -167,7 +172,7 @@ def _answer(
     if number is not None and number > last:
         raise end(
             f"there is no round {number} of {cluster} yet: the newest that is kept is {last}\n"
-            f"Next: trimtab why {subject} --cluster {cluster}",
+            f"Next: {_ask(subject, cluster)}",
             UNKNOWN,
         )
     wanted = last if number is None else number
@@ -176,7 +181,7 @@ def _answer(
     raise end(
         f"{where} kept nothing of {subject}{other}: a round stores only what it moved "
         "or refused, and the brokers involved\n"
-        f"Next: trimtab why {subject} --cluster {cluster} --round {wanted} --replay",
+        f"Next: {_ask(subject, cluster, '--round', str(wanted), '--replay')}",
         UNKNOWN,
     )
 

@@ -177,6 +177,13 @@ def test_a_subject_that_is_not_stored_is_sent_to_a_replay(
     assert f"Next: trimtab why {BUNDLE} --cluster {cluster} --round 9 --replay" in result.stderr
 
 
+def test_a_name_in_the_command_to_copy_is_quoted_for_the_shell(
+    redis_server: RedisServer, cluster: str
+) -> None:
+    result = why(redis_server, cluster, "b; reboot:8080", "--round", "9")
+    assert f"Next: trimtab why 'b; reboot:8080' --cluster {cluster} --round 9" in result.stderr
+
+
 def test_a_password_that_is_wrong_gives_1(redis_server: RedisServer, cluster: str) -> None:
     url = redis_server.url.replace("redis://:", "redis://:not-")
     result = CliRunner().invoke(cli.app, ["why", BROKER, "--cluster", cluster, "--redis", url])
