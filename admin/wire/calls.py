@@ -46,8 +46,14 @@ class _Recorder:
         self.call: Call | None = None
         self._answer = tuple(answer)
 
-    def evalsha(self, sha: str, count: int, *rest: str) -> list[bytes]:  # noqa: ARG002 - as redis-py
-        self.call = Call(rest[:count], rest[count:], self._answer)
+    def evalsha(  # as redis-py, which takes either
+        self,
+        sha: str,  # noqa: ARG002
+        count: int,
+        *rest: str | bytes,
+    ) -> list[bytes]:
+        texts = tuple(each.decode() if isinstance(each, bytes) else each for each in rest)
+        self.call = Call(texts[:count], texts[count:], self._answer)
         return [part.encode() for part in self._answer]
 
 

@@ -23,6 +23,7 @@ from admin.wire.schemas import FORMS
 from sinks.redis.command_streams import GROUP, KEPT_S
 from sinks.redis.leasing.lease import Renewal
 from sinks.redis.scripts import ASSERTION_KEPT_MS, BROKERS_SCRIPTS
+from sinks.redis.server.address import TIMEOUT_SECONDS
 from trimtab import ownership
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Given, State
 from trimtab.wire import keys
@@ -74,6 +75,7 @@ def redis_keys() -> Iterator[str]:
 def numbers() -> Iterator[str]:
     shown = {
         "longest lease": f"{ownership.LONGEST_LEASE_MS} ms",
+        "a call of Redis is given up after": f"{1000 * TIMEOUT_SECONDS:.0f} ms",
         "accepted difference of clocks": f"{ownership.CLOCK_MARGIN_MS} ms",
         "a replica must have acknowledged within": f"{ownership.REPLICA_LAG_S} s",
         "an owner that dies this soon after it got a bundle counts": f"{ownership.SOON_MS} ms",
@@ -171,22 +173,20 @@ def causes() -> Iterator[str]:
 
 
 def calls(made: Callable[[], Mapping[str, Call]]) -> Iterator[str]:
-    for number, (what, call) in enumerate(made().items()):
+    shown = made()
+    # Shown once: the keys that all calls of a script begin with.
+    columns = zip(*(call.keys for call in shown.values()), strict=False)
+    fixed = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+    for number, (what, call) in enumerate(shown.items()):
         yield f"Example: {what}."
         yield ""
         yield "```"
-        # All calls of a script have the same first keys.
-        keys_shown = call.keys if number == 0 else call.keys[_FIXED:]
-        first = 1 if number == 0 else _FIXED + 1
-        yield from (f"KEYS[{i}]  {key}" for i, key in enumerate(keys_shown, first))
+        known = fixed if number else 0
+        yield from (f"KEYS[{i}]  {key}" for i, key in enumerate(call.keys[known:], known + 1))
         yield from (f"ARGV[{i}]  {each or '(empty)'}" for i, each in enumerate(call.arguments, 1))
         yield f"answer   {msgspec.json.encode(call.answer).decode()}"
         yield "```"
         yield ""
-
-
-_FIXED: Final = 11
-"""Keys of a transition that do not depend on its commands."""
 
 
 def schema_list() -> Iterator[str]:

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from admin.wire.calls import Call, Outcome, lease_calls, transition_calls
 from admin.wire.document import DOCUMENT, JAVA_SCRIPTS, java_scripts, write_parts
-from admin.wire.examples import COMMANDS, EXPLANATION
+from admin.wire.examples import BROKER, COMMANDS, EXPLANATION, OTHER
 from admin.wire.members import members, words
 from admin.wire.schemas import FOLDER, FORMS, schema, schema_text
 from sinks.redis.scripts import BROKERS_SCRIPTS
@@ -26,7 +26,7 @@ from trimtab.ownership import State
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.command import Command
+from trimtab.wire.command import Command, CommandKind
 
 ROOT = Path(__file__).parents[2]
 CALLS = {**lease_calls(), **transition_calls()}
@@ -87,6 +87,34 @@ def test_calls_and_their_answers_are_of_their_form(call: Call) -> None:
         check("outcome", outcome)
         for record in (outcome["record"], *outcome.get("others", {}).values()):
             check("record", msgspec.json.decode(record))
+
+
+def test_a_request_that_is_copied_from_the_document_is_one() -> None:
+    """The page once showed requests as Python prints bytes, with each backslash doubled."""
+    text = (ROOT / DOCUMENT).read_text("utf-8")
+    shown = re.findall(r"^ARGV\[5\]  (\[.*)$", text, re.MULTILINE)
+    assert len(shown) == len(transition_calls())
+    for each in shown:
+        for asked in msgspec.json.decode(each):
+            check("request", asked)
+            for place, broker, command in asked.get("commands", ()):
+                assert f"KEYS[{place}]  {keys.command_stream('east', broker)}\n" in text
+                check("command", msgspec.json.decode(command))
+
+
+def test_the_own_of_a_hand_over_lacks_what_the_document_says() -> None:
+    transfer = COMMANDS[CommandKind.TRANSFER]
+    explained = msgspec.structs.replace(transfer, why="in figures")
+    own = msgspec.to_builtins(explained.handed_on(BROKER, OTHER))
+    left_out = {"destination", "why", "epoch", "generation", "issuedAt", "deadline"}
+    assert msgspec.to_builtins(explained).keys() - own.keys() == left_out
+    changed = {"id", "broker", "kind", "source"}
+    assert {each: own[each] for each in own.keys() - changed} == {
+        each: value
+        for each, value in msgspec.to_builtins(explained).items()
+        if each not in left_out | changed
+    }
+    assert (own["id"], own["source"], own["broker"]) == (f"{transfer.id}/own", BROKER, OTHER)
 
 
 def test_a_schema_refuses_what_lacks_a_member() -> None:
