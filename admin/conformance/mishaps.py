@@ -84,6 +84,19 @@ def _heeds_refused_claim(stage: Stage) -> None:
     stage.wait(stage.reads_its_stream, "after a refused claim it reads no commands")
 
 
+def _claims_once_more(stage: Stage) -> None:
+    stage.open()
+    stage.own_without_a_process(LOWER)
+    # Newer than what it read, and still its own: an earlier process may have served by it.
+    changed = stage.before(_asks("claim"), lambda: stage.restore(LOWER, stage.broker))
+    stage.start()
+    stage.wait(changed.is_set, "it claims nothing at its start")
+    refused = stage.epoch(LOWER)
+    stage.wait(lambda: LOWER in stage.served(), "it does not claim once more what is its own")
+    if stage.served().get(LOWER, NO_EPOCH) <= refused:
+        raise Broken("it serves by a record that refused its claim")
+
+
 def _seeds_anew(stage: Stage) -> None:
     stage.open()
     stage.own_without_a_process(LOWER)
@@ -185,6 +198,10 @@ MISHAPS: Final = {
     "heeds-refusal": Rule("serve, refused: it serves nothing.", _heeds_refusal),
     "heeds-refused-claim": Rule(
         "A claim refused while it seeds: it serves nothing.", _heeds_refused_claim
+    ),
+    "claims-once-more": Rule(
+        "A claim refused, the bundle still its own: it claims again before it serves.",
+        _claims_once_more,
     ),
     "seeds-anew": Rule("A lease that ends while it seeds: it claims once more.", _seeds_anew),
     "waits-for-retire": Rule(

@@ -263,6 +263,18 @@ class _ByEpochAlone(Obeyer):
         return record is not None and record.epoch == command.epoch
 
 
+class _ByAnyRecord(Obeyer):
+    """Serves by a record that refused its claim."""
+
+    def follow_claim(self, outcome: TransitionOutcome) -> bool:
+        self.settle(outcome.bundle, outcome.record)
+        return True
+
+
+class _ServesRefused(_WithObeyer):
+    obeyer = _ByAnyRecord
+
+
 class _LeavesHalves(_WithObeyer):
     obeyer = _ByEpochAlone
 
@@ -337,6 +349,7 @@ FAULTS: Final = {
     "forgetful": Fault(["asserts"], leases=_Forgetful),
     "says-once": Fault(["asserts-again"], leases=_SaysOnce),
     "presumes": Fault(["heeds-refusal", "heeds-refused-claim"], _Presumes),
+    "serves-refused": Fault(["claims-once-more"], _ServesRefused),
     "leaves-halves": Fault(["finishes"], _LeavesHalves),
     "serves-unanswered": Fault(["waits-for-retire"], _ServesUnanswered),
     "credulous": Fault(["keeps-newest"], _Credulous),

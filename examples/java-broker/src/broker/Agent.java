@@ -125,23 +125,25 @@ final class Agent {
         }
     }
 
-    private void claim(String bundle, Ownership record) {
+    private Outcome claim(String bundle, Ownership record) {
         long[] epoch = record == null ? new long[2] : record.epoch();
         String of = self.broker() + "/" + self.session() + "/" + bundle;
-        ask("%s/%d.%d/claim".formatted(of, epoch[0], epoch[1]), bundle, "claim", epoch, null);
+        return ask("%s/%d.%d/claim".formatted(of, epoch[0], epoch[1]), bundle, "claim", epoch, null);
     }
 
     private Outcome report(Command command, String event, Own... told) {
-        String id = command.id() + "/" + event;
-        return ask(id, command.bundle(), event, command.epoch(), command.within(), told);
+        return ask(command.id() + "/" + event, command.bundle(), event, command.epoch(), command.within(), told);
     }
 
     private Outcome ask(String id, String bundle, String event, long[] expect, Long within, Own... told) {
         var commands = Stream.of(told).map(own -> List.of(13, own.broker(), Wire.JSON.toJson(own))).toList();
-        Outcome outcome = store.ask(
-                new Request(id, bundle, event, expect, self.broker(), self.session(), within, commands));
-        follow(bundle, Wire.read(outcome.record(), Ownership.class));
-        return outcome;
+        var outcome = store.ask(new Request(id, bundle, event, expect, self.broker(), self.session(), within, commands));
+        Ownership record = Wire.read(outcome.record(), Ownership.class);
+        // A refused claim gives nothing: an earlier process of this name may have served by that epoch.
+        boolean again = event.equals("claim") && outcome.reason() != null && isMine(record);
+        follow(bundle, again ? null : record);
+        // A record that refuses its own epoch is damaged, and would refuse every claim.
+        return again && !Arrays.equals(record.epoch(), expect) ? claim(bundle, record) : outcome;
     }
 
     /** Serves the bundle if its record says so, and is not of a store that lost newer ones. */
