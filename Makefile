@@ -30,7 +30,7 @@ check: .venv ## format, lint, types, import contracts, tests, the built wheel
 
 # The tests start Spark some fifty times.
 .PHONY: class-archive
-class-archive:
+class-archive: jars
 	$(BIN)/python -m tests.support.class_archive
 
 # Three at once: tests with servers wait more than they compute. What mostly computes gives way.

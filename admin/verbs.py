@@ -6,7 +6,6 @@ A command that `reads` returns what to show; one that `acts` returns the change 
 from __future__ import annotations
 
 import inspect
-import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from admin.ending import end
 from admin.exit_codes import UNFINISHED
 from admin.output import Output, Shown, show
 from admin.session import Refusal, Session, connect
+from control.next_command import command
 from trimtab.wire.control import LONGEST_REASON
 
 _WATCH_S: Final = 2.0
@@ -167,7 +167,7 @@ def _tell(told: Mapping[str, Any], output: Output) -> None:
     else:
         show(Shown(told, [told], {column: str}, notes=told["notes"]), output)
     if dry:
-        again = shlex.join(["trimtab", *sys.argv[1:], "--execute"])
+        again = command(*sys.argv[1:], "--execute")
         typer.echo(f"nothing is changed yet\nNext: {again}", err=True)
 
 

@@ -1,7 +1,4 @@
-"""What a cluster's last rounds say of its health: each finding with the next command to type.
-
-Who may send reports chooses names: in a command they are quoted for the shell.
-"""
+"""What a cluster's last rounds say of its health: each finding with the next command to type."""
 
 from __future__ import annotations
 
@@ -9,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from shlex import quote
 from typing import Final, NamedTuple
 
+from control.next_command import command
 from control.rounds import ClusterRounds
 from trimtab.explaining.words import format_count, name_some, percent, points, seconds
 from trimtab.reasons import Rule
@@ -126,7 +123,7 @@ def _service(record: RoundRecord) -> Iterator[Finding]:
         yield Finding(
             Grade.ACT,
             f"{what}: they get one unless what follows forbids it",
-            f"trimtab bundles list --unserved --cluster {quote(record.cluster)}",
+            command("bundles", "list", "--unserved", "--cluster", record.cluster),
         )
     for cause, level in sorted(record.causes.items()):
         grade = Grade.ACT if level == "unstable" else Grade.LOOK
@@ -135,7 +132,7 @@ def _service(record: RoundRecord) -> Iterator[Finding]:
             f"ownership is {level} because of {cause}: {_FOR_DOUBT.get(cause, '')}".rstrip(),
             "trimtab doctor"
             if cause in ("clock", "redis")
-            else f"trimtab brokers list --cluster {quote(record.cluster)}",
+            else command("brokers", "list", "--cluster", record.cluster),
         )
 
 
@@ -145,40 +142,40 @@ def _stopped(last: ClusterRounds, now_ms: int) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK,
             "the job only observes",
-            f"trimtab config set round.observe_only=false --cluster {quote(cluster)} --execute",
+            command("config", "set", "round.observe_only=false", "--cluster", cluster, "--execute"),
         )
     if last.newest.frozen_until > now_ms:
         left = seconds((last.newest.frozen_until - now_ms) / 1000)
         yield Finding(
             Grade.LOOK,
             f"no strategy is asked for {left} more",
-            f"trimtab resume --cluster {quote(cluster)} --execute",
+            command("resume", "--cluster", cluster, "--execute"),
         )
     if record.skipped == Rule.PAUSED:
         harms = last.newest.unserved or last.newest.gone or _hot(record, last.settings())
         yield Finding(
             Grade.ACT if harms else Grade.LOOK,
             "paused by an operator: not even bundles of lost brokers are given to others",
-            f"trimtab resume --cluster {quote(cluster)} --execute",
+            command("resume", "--cluster", cluster, "--execute"),
         )
     elif record.skipped == Rule.DISABLED:
         yield Finding(
             Grade.LOOK,
             "shedding is off",
-            f"trimtab config set round.enabled=true --cluster {quote(cluster)} --execute",
+            command("config", "set", "round.enabled=true", "--cluster", cluster, "--execute"),
         )
     elif record.skipped == Rule.TOO_FEW_BROKERS:
         yield Finding(
             Grade.ACT,
             "fewer than two brokers may get bundles",
-            f"trimtab brokers list --cluster {quote(cluster)}",
+            command("brokers", "list", "--cluster", cluster),
         )
     elif record.skipped == Rule.UNCOMPUTABLE:
         hottest = max(record.usage, key=record.usage.__getitem__, default="")
         yield Finding(
             Grade.ACT,
             "what a broker reports cannot be computed with",
-            f"trimtab why {quote(hottest or 'BROKER')} --cluster {quote(cluster)}",
+            command("why", hottest or "BROKER", "--cluster", cluster),
         )
 
 
@@ -189,13 +186,13 @@ def _held(last: ClusterRounds) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK,
             f"{count} for a person to approve or reject: {name_some(last.waiting[::-1], _NAMED)}",
-            f"trimtab plans show {newest} --cluster {quote(cluster)}",
+            command("plans", "show", newest, "--cluster", cluster),
         )
     elif record.held is not None:
         yield Finding(
             Grade.LOOK,
             f"{format_count(record.held.changes, 'change')} wait for a window, or are only shown",
-            f"trimtab windows show --cluster {quote(cluster)}",
+            command("windows", "show", "--cluster", cluster),
         )
 
 
@@ -212,8 +209,9 @@ def _brokers(record: RoundRecord) -> Iterator[Finding]:
         yield Finding(
             Grade.LOOK,
             f"being drained: {name_some(record.draining, _NAMED)}",
-            f"trimtab brokers undrain {quote(record.draining[0])} "
-            f"--cluster {quote(record.cluster)} --execute",
+            command(
+                "brokers", "undrain", record.draining[0], "--cluster", record.cluster, "--execute"
+            ),
         )
 
 
@@ -225,7 +223,7 @@ def _load(record: RoundRecord, settings: Settings) -> Iterator[Finding]:
         yield Finding(
             Grade.ACT,
             what + percent(record.usage[hottest]),
-            f"trimtab brokers describe {quote(hottest)} --cluster {quote(record.cluster)}",
+            command("brokers", "describe", hottest, "--cluster", record.cluster),
         )
     elif record.skipped == Rule.NO_PROPOSAL and record.usage:
         hottest = max(record.usage, key=record.usage.__getitem__)
@@ -233,7 +231,7 @@ def _load(record: RoundRecord, settings: Settings) -> Iterator[Finding]:
             Grade.LOOK,
             f"brokers are {points(record.summary.get('usage_range', 0.0))} apart, and the strategy "
             "moves nothing",
-            f"trimtab why {quote(hottest)} --cluster {quote(record.cluster)}",
+            command("why", hottest, "--cluster", record.cluster),
         )
     for busy in record.busy_topics[:_NAMED]:
         yield Finding(

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from admin.next_command import command
 from admin.output import Shown, share, text
 from admin.session import Session
 from admin.verbs import reads
+from control.next_command import command
 
 
 @reads

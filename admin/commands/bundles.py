@@ -10,10 +10,10 @@ import typer
 from admin.commands.controls import pin
 from admin.ending import end
 from admin.exit_codes import USAGE
-from admin.next_command import command
 from admin.output import Shown, describe, moment, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
+from control.next_command import command
 from trimtab.model import is_bundle
 from trimtab.ownership import State
 

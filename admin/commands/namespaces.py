@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from admin.next_command import command
 from admin.output import Shown, describe, moment, text
 from admin.session import Session
 from admin.verbs import After, Change, Limit, acts, note_more, reads
+from control.next_command import command
 from trimtab.cluster.intents.flaws import MOST_BUNDLES
 
 namespace_commands = typer.Typer(help="The namespaces of a cluster.", no_args_is_help=True)

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from admin.next_command import command
 from admin.output import Shown, moment, share, text
 from admin.session import Session
 from admin.verbs import Change, acts, reads
+from control.next_command import command
 
 plan_commands = typer.Typer(
     help="Plans that wait for a person, or are being carried out.", no_args_is_help=True

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from admin.next_command import command
 from admin.output import Shown, moment, share, text
 from admin.session import Session
 from admin.verbs import Change, acts, acts_at_once, reads
+from control.next_command import command
 
 round_commands = typer.Typer(help="The rounds of a cluster.", no_args_is_help=True)
 

@@ -15,11 +15,11 @@ from admin.commands.tools.options import Config
 from admin.commands.tools.replay import Impossible, bound_of
 from admin.ending import end, end_unserved
 from admin.exit_codes import USAGE
-from admin.next_command import command
 from admin.output import Output, Shown
 from admin.output import show as print_document
 from admin.session import Session, connect
 from admin.verbs import Cluster, Context, OutputOption
+from control.next_command import command
 from simulation.replay.batches import Contradiction
 from simulation.replay.inquiry import Answer, explain_by_replay
 from simulation.replay.recorded import Missing, RecordedTopics

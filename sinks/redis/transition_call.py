@@ -9,9 +9,8 @@ from functools import cache
 import msgspec
 
 from sinks.kafka.readable import readable, readable_record
-from trimtab.model import NO_EPOCH, Epoch
+from trimtab.model import Epoch
 from trimtab.ownership import Event
-from trimtab.wire.command import Command
 from trimtab.wire.keys import (
     applied_key,
     bundles_key,
@@ -93,7 +92,10 @@ def build_call(
             each.actor,
             None if each.session is None else str(each.session),
             each.within_ms or None,
-            tuple((indexes[c.broker], c.broker, _unstamped(c)) for c in each.commands),
+            tuple(
+                (indexes[c.broker], c.broker, msgspec.json.encode(c.unstamped()).decode())
+                for c in each.commands
+            ),
             each.neighbour,
             each.children,
             each.candidates,
@@ -123,12 +125,6 @@ def _keys(cluster: str) -> tuple[bytes, ...]:
         tallies_key(cluster),
     )
     return tuple(key.encode() for key in keys)
-
-
-def _unstamped(command: Command) -> str:
-    # The default object itself, not an equal one: msgspec omits a field only if it is that object.
-    bare = msgspec.structs.replace(command, epoch=NO_EPOCH, generation=0, issued_at=0, deadline=0)
-    return msgspec.json.encode(bare).decode()
 
 
 class ScriptOutcome(msgspec.Struct, frozen=True):

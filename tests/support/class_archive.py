@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from deploy import jars
-from deploy.kafka_server import QUICK
+from deploy.kafka_server import QUICK, java
 from streaming.config import SparkConfig
 from streaming.query.session import spark_session
 from tests.support.waiting import eventually
@@ -41,9 +41,9 @@ def quick_options() -> str:
 
 def _archive() -> Path:
     """Named after what it is made of: a JVM refuses one of another Java, or of other jars."""
-    java = os.path.realpath(shutil.which("java") or "")
+    runtime = os.path.realpath(shutil.which(java()) or "")
     spark = sorted(Path(pyspark.__file__).parent.joinpath("jars").iterdir())
-    files = [Path(java), *spark, *jars.connector_jars()]
+    files = [Path(runtime), *spark, *jars.connector_jars()]
     parts = [(str(each), each.stat().st_mtime_ns) for each in files]
     return _BUILD / f"spark-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.jsa"
 
@@ -54,12 +54,12 @@ def make() -> None:
     with tempfile.TemporaryDirectory(prefix=".archive-", dir=_BUILD) as folder:
         made = Path(folder) / "spark.jsa"
         # The JVM names each of the thousands of classes that it leaves out.
-        java = " ".join([*QUICK, "-Xlog:disable", f"-XX:ArchiveClassesAtExit={made}"])
+        options = " ".join([*QUICK, "-Xlog:disable", f"-XX:ArchiveClassesAtExit={made}"])
         config = SparkConfig(
             master="local[2]",
             jars=jars.connector_jars(),
             shuffle_partitions=2,
-            conf={_JAVA_OPTIONS: java},
+            conf={_JAVA_OPTIONS: options},
         )
         session = spark_session(config, "class archive")
         _run_query(session, folder)

@@ -85,11 +85,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
             deadline=deadline,
         )
 
+    def unstamped(self) -> Command:
+        """The command as it is sent to the script, whose JSON lacks what the script stamps."""
+        # The default itself, not an equal object: msgspec omits a field only for that.
+        return msgspec.structs.replace(self, epoch=NO_EPOCH, generation=0, issued_at=0, deadline=0)
+
     def handed_on(self, source: str, destination: str) -> Command:
         """OWN for the next owner of a bundle that this TRANSFER moves: what its sender says of the
         move goes with it, except for ``why``, which is long and of the job's own command."""
         return msgspec.structs.replace(
-            self,
+            self.unstamped(),
             id=f"{self.id}/own",
             broker=destination,
             kind=CommandKind.OWN,
@@ -97,11 +102,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
             destination=None,
             division=None,
             neighbour=None,
-            epoch=NO_EPOCH,
-            generation=0,
             why="",
-            issued_at=0,
-            deadline=0,
             # It is a command of the broker that hands over, whatever version sent the transfer.
             v=1,
         )
