@@ -15,7 +15,7 @@ import msgspec
 from admin.wire import examples
 from admin.wire.calls import Outcome
 from sinks.kafka.generation import ClaimRecord
-from sinks.redis.transition_call import ScriptRequest
+from sinks.redis.transition_call import ScriptCall, ScriptRequest
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Division
 from trimtab.wire.control import Intent
@@ -48,6 +48,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
         "record": Form(Record, (examples.OWNED, examples.RELEASING)),
         "change": Form(Change, (examples.CHANGE,)),
         "assertion": Form(Assertion, (examples.ASSERTION,)),
+        "call": Form(ScriptCall),
         "request": Form(ScriptRequest),
         "outcome": Form(Outcome),
         "hints": Form(Hints, (examples.HINTS,)),

@@ -16,10 +16,11 @@ from sinks.errors import Closed, Fenced, SinkError
 from sinks.kafka.readable import Readable, readable
 from sinks.redis.scripts import no_master, run, run_loaded, transition_script
 from sinks.redis.server.connections import translate_errors
-from sinks.redis.transition_call import build_call, decode_outcomes
+from sinks.redis.transition_call import Page, build_call, decode_outcomes
 from trimtab.model import is_bundle
 from trimtab.wire.keys import (
     MARK,
+    open_key,
     owned_key,
     ownership_key,
 )
@@ -82,10 +83,10 @@ class OwnershipStore:
         digest = _digest(transitions)
         while True:
             rest = transitions[len(outcomes) :]
-            caller = [str(generation), query_id, f"{batch}/{len(outcomes)}/{digest}"]
+            page = Page(generation, query_id, batch, len(outcomes), digest)
             # The clock advances from page to page.
             now_ms = server_ms and server_ms + round(1000 * (monotonic() - begun))
-            status, found = self._apply_page(cluster, caller, rest[:PAGE], now_ms)
+            status, found = self._apply_page(cluster, rest[:PAGE], now_ms, page)
             if status == "older" or not _are_of(found, rest[: len(found)]):
                 # A later batch was applied, or another with this number: the checkpoint is an
                 # older one, or another job continued from a copy.
@@ -96,20 +97,24 @@ class OwnershipStore:
                 return BatchOutcome(tuple(outcomes), repeated)
 
     def _apply_page(
-        self, cluster: str, caller: list[str], page: Sequence[Transition], server_ms: int | None
+        self,
+        cluster: str,
+        transitions: Sequence[Transition],
+        server_ms: int | None,
+        page: Page,
     ) -> tuple[str, tuple[TransitionOutcome, ...]]:
         """The script's answer; raises Fenced and Closed."""
-        call = build_call(cluster, caller, page, server_ms)
-        status, detail = run(self._client, transition_script(), call.keys, call.arguments)
+        call = build_call(transitions, server_ms, page)
+        status, detail = run(self._client, transition_script(), [open_key(cluster)], [call])
         match status:
             case "applied" | "repeated":
                 found = decode_outcomes(detail)
                 # An empty answer is not accepted: the next page would be the same again.
-                return (status, found) if found or not page else ("older", ())
+                return (status, found) if found or not transitions else ("older", ())
             case "older":
                 return status, ()
             case "fenced":
-                text = f"{cluster} is open to generation {detail}, ours is {caller[0]}"
+                text = f"{cluster} is open to generation {detail}, ours is {page.generation}"
                 raise Fenced(text, int(detail))
             case _:
                 raise self._not_writable(cluster, status, detail)
@@ -130,10 +135,10 @@ class OwnershipStore:
 
         They block the server meanwhile: a hundred take a few milliseconds.
         """
-        call = build_call(cluster, ["", "", ""], transitions, server_ms)
+        call = build_call(transitions, server_ms)
         try:
             status, detail = run_loaded(
-                self._client, transition_script(), call.keys, call.arguments
+                self._client, transition_script(), [open_key(cluster)], [call]
             )
         except NoScriptError as error:
             raise Closed(

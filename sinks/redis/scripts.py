@@ -116,7 +116,7 @@ def run_loaded(
 
 @cache
 def open_script() -> Script:
-    return _of_history(_SHEBANG, "", "marks.lua", "open.lua")
+    return _of_history(_SHEBANG, _replica_limits(), "replicas.lua", "marks.lua", "open.lua")
 
 
 @cache
@@ -162,8 +162,9 @@ def vouch_script() -> Script:
 
 @cache
 def lease_script() -> Script:
-    constants = f"local LONGEST_LEASE_MS, KEPT_MS = {LONGEST_LEASE_MS}, {ASSERTION_KEPT_MS}"
-    return _of_history(_EVEN_IF_FULL, constants, "marks.lua", "sessions.lua", "lease.lua")
+    kept = f"local LONGEST_LEASE_MS, KEPT_MS = {LONGEST_LEASE_MS}, {ASSERTION_KEPT_MS}"
+    shared = "replicas.lua", "marks.lua", "sessions.lua"
+    return _of_history(_EVEN_IF_FULL, f"{kept}\n{_replica_limits()}", *shared, "lease.lua")
 
 
 @cache
@@ -182,29 +183,41 @@ def transition_script() -> Script:
         f"local SOON_MS, MOST_FALLS, MOST_CHILDREN = {SOON_MS}, {MOST_FALLS}, {MOST_CHILDREN}",
         f"local CLOCK_MARGIN_MS, LONGEST_LEASE_MS = {CLOCK_MARGIN_MS}, {LONGEST_LEASE_MS}",
         _most_journal(),
+        _replica_limits(),
     )
-    shared = "marks.lua", "records.lua", "sessions.lua"
-    script = _of_history(_SHEBANG, "\n".join(tables), *shared, *_TRANSITION)
-    return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', script.text))
+    parts = "history.lua", "marks.lua", "records.lua", "sessions.lua", *_TRANSITION
+    sources = (_on_demand(_RARE[each], each) if each in _RARE else _source(each) for each in parts)
+    text = "\n".join((_SHEBANG, _MARK, *tables, *sources))
+    return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', text))
 
 
-_TRANSITION = tuple(
-    f"transition/{part}.lua"
-    for part in (
-        "request",
-        "pages",
-        "reading",
-        "admission",
-        "brokers",
-        "placing",
-        "ranges",
-        "judging",
-        "writing",
-        "commands",
-        "apply",
-    )
+_TRANSITION = (
+    "transition/request.lua",
+    "transition/pages.lua",
+    "transition/reading.lua",
+    "replicas.lua",
+    "transition/admission.lua",
+    "transition/brokers.lua",
+    "transition/placing.lua",
+    "transition/ranges.lua",
+    "transition/tiling.lua",
+    "transition/overlaps.lua",
+    "transition/judging.lua",
+    "transition/writing.lua",
+    "transition/commands.lua",
+    "transition/apply.lua",
 )
 """Each part uses names of those before it."""
+
+_RARE: Mapping[str, str] = MappingProxyType(
+    {
+        "replicas.lua": "short_of_replicas",
+        "transition/placing.lua": "best_of",
+        "transition/tiling.lua": "fits",
+        "transition/overlaps.lua": "overlaps",
+    }
+)
+"""Parts that most transitions do not need, and the one function of each that others call."""
 
 BROKERS_SCRIPTS = (transition_script, lease_script)
 """Scripts that brokers run but may not load."""
@@ -212,14 +225,32 @@ BROKERS_SCRIPTS = (transition_script, lease_script)
 
 def _of_history(first: str, constants: str, *names: str) -> Script:
     """Build a script from files, which checks the history of the data."""
-    lag = f"local REPLICA_LAG_S, REPLICA_WAIT_MS = {REPLICA_LAG_S}, {REPLICA_WAIT_MS}"
-    return _script(first, _MARK, constants, lag, _source("history.lua"), *map(_source, names))
+    return _script(first, _MARK, constants, _source("history.lua"), *map(_source, names))
 
 
 def _gated(constants: str, name: str) -> Script:
     """Build a script that runs only while the cluster is open to its caller."""
     shared = map(_source, ("generation.lua", "history.lua", "marks.lua", "gate.lua"))
     return _script(_SHEBANG, _MARK, constants, *shared, _source(name))
+
+
+def _on_demand(function: str, part: str) -> str:
+    """The part, its functions made at the first call of the one that others call.
+
+    A run makes the functions of its script anew, which takes as long as reading a record.
+    """
+    return f"""local function {function}(...)
+  local function make()
+{_source(part)}
+    return {function}
+  end
+  {function} = make()
+  return {function}(...)
+end"""
+
+
+def _replica_limits() -> str:
+    return f"local REPLICA_LAG_S, REPLICA_WAIT_MS = {REPLICA_LAG_S}, {REPLICA_WAIT_MS}"
 
 
 def _most_journal() -> str:

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
 
 import msgspec
 
 from sinks.kafka.readable import readable, readable_record
 from trimtab.model import Epoch
 from trimtab.ownership import Event
-from trimtab.wire.keys import (
-    applied_key,
-    bundles_key,
-    command_stream,
-    journal_key,
-    lease_key,
-    open_key,
-    owned_key,
-    ownership_key,
-    placed_key,
-    replicas_key,
-    sessions_key,
-    tallies_key,
-    unjournalled_key,
-)
 from trimtab.wire.ownership import (
     Candidate,
     Neighbour,
@@ -35,8 +18,8 @@ from trimtab.wire.ownership import (
 )
 
 
-# Not `Transition` itself: a command names its stream by its place in KEYS, which only a call knows,
-# and the session is a text, because Lua would round the number.
+# Not `Transition` itself: the script writes stamps in front of a command's JSON, and the session
+# is a text, because Lua would round the number.
 class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A transition as the script reads it."""
 
@@ -48,41 +31,42 @@ class ScriptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     actor: str | None = None
     session: str | None = None
     within: int | None = None
-    commands: tuple[tuple[int, str, str], ...] = ()
-    """Index of the command's stream in KEYS (from 1), its broker, its JSON."""
+    commands: tuple[tuple[str, str], ...] = ()
+    """Its broker, and its JSON."""
     neighbour: Neighbour | None = None
     children: tuple[str, ...] = ()
     candidates: tuple[Candidate, ...] = ()
-    each: float = 0.0
+    each: float | None = None
     tallies: dict[str, dict[str, int]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The keys and arguments of one run of the script.
+class Page(msgspec.Struct, frozen=True):
+    """Which part of a batch of the job a call is."""
 
-    Bytes where they are known beforehand: the client would encode a text anew at each call.
-    """
+    generation: int
+    query: str
+    batch: int
+    first: int
+    """How many transitions of the batch come before."""
+    digest: str
+    """Of the whole batch, in hexadecimal."""
 
-    keys: list[str | bytes]
-    arguments: list[str | bytes]
+
+class ScriptCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The argument of one run of the transition script."""
+
+    requests: tuple[ScriptRequest, ...]
+    now: int | None = None
+    """The server's time (ms) by the caller's own clock, if the caller is certain of it."""
+    page: Page | None = None
+    """Absent from a broker."""
 
 
 def build_call(
-    cluster: str, caller: list[str], transitions: Sequence[Transition], server_ms: int | None
-) -> Call:
-    """The call for these transitions.
-
-    ``caller``: generation, query and batch, empty for a broker. ``server_ms``: the server's time by
-    the caller's own clock, if it is certain.
-    """
-    keys: list[str | bytes] = [*_keys(cluster)]
-    indexes: dict[str, int] = {}
-    for command in (command for each in transitions for command in each.commands):
-        if command.broker not in indexes:
-            keys.append(command_stream(cluster, command.broker))
-            indexes[command.broker] = len(keys)
-    requests = [
+    transitions: Sequence[Transition], server_ms: int | None, page: Page | None = None
+) -> bytes:
+    """The script's argument for these transitions. ``server_ms``, ``page``: as in `ScriptCall`."""
+    requests = tuple(
         ScriptRequest(
             each.id,
             each.bundle,
@@ -93,38 +77,18 @@ def build_call(
             None if each.session is None else str(each.session),
             each.within_ms or None,
             tuple(
-                (indexes[c.broker], c.broker, msgspec.json.encode(c.unstamped()).decode())
-                for c in each.commands
+                (command.broker, msgspec.json.encode(command.unstamped()).decode())
+                for command in each.commands
             ),
             each.neighbour,
             each.children,
             each.candidates,
-            each.each,
+            each.each or None,
             each.tallies,
         )
         for each in transitions
-    ]
-    now_ms = "" if server_ms is None else str(server_ms)
-    return Call(keys, [cluster, *caller, msgspec.json.encode(requests), now_ms])
-
-
-@cache
-def _keys(cluster: str) -> tuple[bytes, ...]:
-    keys = (
-        open_key(cluster),
-        ownership_key(cluster),
-        journal_key(cluster),
-        applied_key(cluster),
-        bundles_key(cluster),
-        placed_key(cluster),
-        lease_key(cluster, ""),
-        owned_key(cluster, ""),
-        unjournalled_key(cluster),
-        replicas_key(cluster),
-        sessions_key(cluster),
-        tallies_key(cluster),
     )
-    return tuple(key.encode() for key in keys)
+    return msgspec.json.encode(ScriptCall(requests, server_ms, page))
 
 
 class ScriptOutcome(msgspec.Struct, frozen=True):

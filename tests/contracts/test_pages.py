@@ -67,8 +67,7 @@ class Watched(redis.Redis):
         self.most, self.pages = most, list[int]()
 
     def evalsha(self, sha: str, numkeys: int, *arguments: Any) -> Any:
-        requests = arguments[numkeys + 4]
-        self.pages.append(len(msgspec.json.decode(requests)))
+        self.pages.append(len(msgspec.json.decode(arguments[numkeys])["requests"]))
         answer = super().evalsha(sha, numkeys, *arguments)
         if len(self.pages) > self.most:
             raise redis.ConnectionError("lost")

@@ -489,7 +489,7 @@ def test_a_replica_counts_if_it_has_acknowledged_lately(
     text = ",".join(f"{name}={value}" for name, value in told.items())
     parts = (
         f"local REPLICA_LAG_S = {REPLICA_LAG_S}",
-        files("sinks.redis").joinpath("lua", "history.lua").read_text(),
+        files("sinks.redis").joinpath("lua", "replicas.lua").read_text(),
         "return { replicas_of(ARGV[1], tonumber(ARGV[2])) }",
     )
 

@@ -18,8 +18,8 @@
 --   outdated  a job of an older version has opened the store: no lease for a process without one
 --   released  detail: the session before, or ""
 --
--- Rendered above from Python: LONGEST_LEASE_MS, KEPT_MS. From history.lua: REPLICA_WAIT_MS, server, history_of,
--- short_of_replicas. From marks.lua: are_marked. From sessions.lua: noted_session.
+-- Rendered above from Python: LONGEST_LEASE_MS, KEPT_MS. From history.lua: server, history_of. From
+-- replicas.lua: REPLICA_WAIT_MS, short_of_replicas. From marks.lua: are_marked. From sessions.lua: noted_session.
 
 local OPEN, LEASE, SUCCESSOR, SESSIONS, CLOCK = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local REPLICAS, ASSERTIONS, OWNERSHIP, BUNDLES = KEYS[6], KEYS[7], KEYS[8], KEYS[9]

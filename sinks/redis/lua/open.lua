@@ -10,8 +10,8 @@
 --       lately, of how many}, or {"rebuild", this history, ms to wait at least, when it was closed}: no
 --       record can be changed until it is opened.
 --
--- From history.lua: REPLICA_WAIT_MS, server, history_of, replicas_of, was_promoted, majority_of, noted_replicas,
--- are_in_touch. From marks.lua: are_marked, mark.
+-- From history.lua: server, history_of. From replicas.lua: REPLICA_WAIT_MS, replicas_of, was_promoted, majority_of,
+-- noted_replicas, are_in_touch. From marks.lua: are_marked, mark.
 
 local wanted, known, lease_ms = ARGV[1], ARGV[2], ARGV[3]
 local rebuilt_on, closed_for, replicas = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])

@@ -136,7 +136,7 @@ final class Agent {
     }
 
     private Outcome ask(String id, String bundle, String event, long[] expect, Long within, Own... told) {
-        var commands = Stream.of(told).map(own -> List.of(13, own.broker(), Wire.JSON.toJson(own))).toList();
+        var commands = Stream.of(told).map(own -> List.of(own.broker(), Wire.JSON.toJson(own))).toList();
         var outcome = store.ask(new Request(id, bundle, event, expect, self.broker(), self.session(), within, commands));
         Ownership record = Wire.read(outcome.record(), Ownership.class);
         // A refused claim gives nothing: an earlier process of this name may have served by that epoch.

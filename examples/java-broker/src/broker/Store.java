@@ -37,13 +37,10 @@ final class Store implements AutoCloseable {
                 Long.parseLong(answer.get(5)));
     }
 
-    /** What became of a request; a command's stream is the 13th key. */
+    /** What became of a request. */
     Outcome ask(Request request) {
-        var keys = Stream.of("open", "ownership", "journal", "applied", "bundles", "placed", "lease:",
-                "owned:", "unjournalled", "replicas", "sessions", "tallies");
-        var streams = request.commands().stream().map(command -> "commands:" + command.get(1));
-        var answer = run("transition", Stream.concat(keys, streams), self.cluster(), "", "", "",
-                Wire.JSON.toJson(List.of(request)), "");
+        var call = Wire.JSON.toJson(Map.of("requests", List.of(request)));
+        var answer = run("transition", Stream.of("open"), call);
         if (!answer.get(0).equals("applied")) {
             throw new JedisException(String.join(": ", answer));
         }

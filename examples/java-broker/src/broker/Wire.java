@@ -17,9 +17,9 @@ final class Wire {
     /** The lease script's answer. */
     record Grant(String status, String detail, long ms, String history, long mustHaveLeft) {}
 
-    /** What the transition script is asked for; null is not sent. A command is [13, its broker, its JSON]. */
+    /** What the transition script is asked for; null is not sent. A command is [its broker, its JSON]. */
     record Request(String id, String bundle, String event, long[] expect, String actor, String session,
-            Long within, List<? extends List<?>> commands) {}
+            Long within, List<List<String>> commands) {}
 
     /** What became of a request; the record is JSON in a JSON string. */
     record Outcome(String reason, String record) {}

@@ -15,16 +15,20 @@ end
 if not read_records() or not is_index_marked(BUNDLES) then
   return { "closed", NOT_MARKED }
 end
-local isolated = short_of_replicas(REPLICAS, here, history, opened[2], opened[3], true)
+-- With its first replica a master starts a backlog, and with that another history.
+local never_had_replicas = (tonumber(opened[2]) or 0) == 0
+  and string.find(here, "repl_backlog_active:0", 1, true) and redis.call("EXISTS", REPLICAS) == 0
+local isolated = not never_had_replicas
+  and short_of_replicas(REPLICAS, here, history, opened[2], opened[3], true)
 if isolated then
   return { "isolated", isolated }
 end
 if not by_broker then
   -- A caller above the open generation has claimed it but not opened the store yet.
-  if tonumber(caller) > tonumber(generation) then
+  if page.generation > tonumber(generation) then
     return { "closed", "it is open to generation " .. generation }
   end
-  if tonumber(caller) < tonumber(generation) then
+  if page.generation < tonumber(generation) then
     return { "fenced", generation }
   end
   local status, detail = known_page()
@@ -37,4 +41,4 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local now_text = string.format("%.0f", now)
 -- An expired lease proves that time has passed only if this clock did not jump.
-local vouched = math.abs(now - (tonumber(ARGV[6]) or math.huge)) <= CLOCK_MARGIN_MS
+local vouched = math.abs(now - (tonumber(call.now) or math.huge)) <= CLOCK_MARGIN_MS

@@ -20,6 +20,11 @@ local function write(request, record, known, after, upper)
   return changes[1].text
 end
 
+-- Whether a request concerns one bundle, which goes on with its range: there is nothing to fit.
+local function stands_alone(request, after)
+  return not request.neighbour and not request.children and after.state ~= "Deleted" and after.state ~= "Merging"
+end
+
 -- The current records of the other bundles that a request names.
 local function others(request)
   if not request.children and not request.neighbour then
@@ -54,7 +59,7 @@ local function apply(request)
   local upper
   if after and refused then
     after.event = "quarantine"
-  elseif after and not fits(request, record.state, after.state) then
+  elseif after and not stands_alone(request, after) and not fits(request, record.state, after.state) then
     after, refused = nil, REFUSED.NOT_TILING
   elseif after and request.neighbour then
     upper, refused = upper_of(request, record)

@@ -20,7 +20,7 @@ local function holds_lease(broker)
   if lease_of(broker) then
     return true
   end
-  local _, rest = noted_session(SESSIONS, broker, now)
+  local _, rest = noted_session(PREFIX .. "sessions", broker, now)
   return rest ~= nil
 end
 

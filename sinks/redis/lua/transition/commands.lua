@@ -11,10 +11,10 @@ local function stamped(request, after, epoch)
   local deadline = request.within and string.format(',"deadline":%.0f', now + request.within) or ""
   local commands = {}
   for _, command in ipairs(request.commands or {}) do
-    if not request.candidates or command[2] == after.owner then
+    if not request.candidates or command[1] == after.owner then
       local stamps = '{"epoch":' .. epoch .. ',"generation":' .. generation
         .. ',"issuedAt":' .. now_text .. deadline .. ","
-      commands[#commands + 1] = { stream = KEYS[command[1]], text = stamps .. string.sub(command[3], 2) }
+      commands[#commands + 1] = { stream = COMMANDS .. command[1], text = stamps .. string.sub(command[2], 2) }
     end
   end
   return commands
@@ -33,9 +33,9 @@ local function send(request, after, commands)
   end
   if request.candidates then
     -- pcall here too: the records are written, and a spoiled count heals with the next hints.
-    redis.pcall("HINCRBY", PLACED, after.owner, 1)
-    for tally in pairs(tallies_of(request, after.owner)) do
-      redis.pcall("HINCRBY", TALLIES, tally, 1)
+    redis.pcall("HINCRBY", PREFIX .. "placed", after.owner, 1)
+    for tally in pairs(request.tallies and request.tallies[after.owner] or {}) do
+      redis.pcall("HINCRBY", PREFIX .. "tallies", tally, 1)
     end
   end
 end

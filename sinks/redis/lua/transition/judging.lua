@@ -25,7 +25,7 @@ local function broker_refusal(request, record, owner)
     return REFUSED.NOT_OWNER
   end
   for _, command in ipairs(request.commands or {}) do
-    if command[2] ~= owner and not request.candidates then
+    if command[1] ~= owner and not request.candidates then
       return REFUSED.NOT_PERMITTED
     end
   end

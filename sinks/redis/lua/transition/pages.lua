@@ -13,6 +13,8 @@ local function parts_of(stored)
   return string.match(stored or "", "^(%d+) (%x*) ?(%d*) ?(%[.*)$")
 end
 
+local APPLIED = PREFIX .. "applied"
+
 local function applied(field)
   return parts_of(redis.call("HGET", APPLIED, field))
 end
@@ -26,18 +28,18 @@ local first_count, newest
 
 -- The answer instead of applying the page; nil if it is the next of its batch.
 local function known_page()
-  local stored = redis.call("HMGET", APPLIED, query, "")
+  local stored = redis.call("HMGET", APPLIED, page.query, "")
   local last, of, count = parts_of(stored[1])
   first_count, newest = count, stored[2] or ""
-  local ahead = tonumber(last or -1) - tonumber(batch)
-  if ahead > 0 or ahead == 0 and of ~= "" and of ~= digest then
+  local ahead = tonumber(last or -1) - page.batch
+  if ahead > 0 or ahead == 0 and of ~= "" and of ~= page.digest then
     return "older", last
   end
   if ahead == 0 then
-    local _, _, _, outcomes = applied(field_of(query, place))
+    local _, _, _, outcomes = applied(field_of(page.query, page.first))
     return outcomes and "repeated", outcomes
   end
-  if place > 0 then
+  if page.first > 0 then
     -- The store has lost the pages before it: the caller must send the batch from its start.
     return "closed", "it does not know the batch's first page"
   end
@@ -55,14 +57,14 @@ end
 
 -- Note that the query is the newest; forgets those that were not used for long.
 local function renew()
-  local kept = { query }
-  if string.match(newest, "^[^\n]*") == query then
+  local kept = { page.query }
+  if string.match(newest, "^[^\n]*") == page.query then
     return
   end
   for each in string.gmatch(newest, "[^\n]+") do
-    if each ~= query and #kept == MOST_QUERIES then
+    if each ~= page.query and #kept == MOST_QUERIES then
       forget(each, 0)
-    elseif each ~= query then
+    elseif each ~= page.query then
       kept[#kept + 1] = each
     end
   end
@@ -70,11 +72,11 @@ local function renew()
 end
 
 local function remember(count, outcomes)
-  if place == 0 then
+  if page.first == 0 then
     -- The first page of the batch before is about to be overwritten.
-    forget(query, tonumber(first_count) or 1)
+    forget(page.query, tonumber(first_count) or 1)
     renew()
   end
-  local text = batch .. " " .. digest .. " " .. count .. " " .. outcomes
-  redis.call("HSET", APPLIED, field_of(query, place), text)
+  local text = string.format("%.0f %s %d %s", page.batch, page.digest, count, outcomes)
+  redis.call("HSET", APPLIED, field_of(page.query, page.first), text)
 end

@@ -1,5 +1,7 @@
 -- The choice among the candidates of a lookup, which sees what was placed since they were ranked.
 
+local PLACED, TALLIES = PREFIX .. "placed", PREFIX .. "tallies"
+
 -- How many bundles were placed on a broker since the hints. What somebody has spoiled counts as none: the
 -- next hints delete it.
 local function placed_on(broker)

@@ -6,12 +6,13 @@ local quotes = {}
 local function quoted(text)
   local quote = quotes[text]
   if not quote then
-    -- cjson escapes every slash, which is legal and hard to read.
-    quote = cjson.encode(text)
-    if string.find(quote, "/", 1, true) then
-      quote = string.gsub(quote, "\\/", "/")
+    if string.find(text, '[%c"\\]') then
+      -- cjson escapes every slash, which is legal and hard to read.
+      quote = string.gsub(cjson.encode(text), "\\/", "/")
+    else
+      quote = '"' .. text .. '"'
     end
-    quotes[text or false] = quote
+    quotes[text] = quote
   end
   return quote
 end
