@@ -496,3 +496,19 @@ def test_what_was_replicated_once_waits_for_longer_ever_after(servers: SimpleNam
     assert second.client.hget("trimtab:{histories}:open", "replicas") == b"0"
     assert closure is not None
     assert closure.wait_ms > 20_000
+
+
+def test_a_replica_counts_from_the_first_change_after_it_joined(servers: SimpleNamespace) -> None:
+    """Before any renewal, and also where an operator says that none must acknowledge."""
+    first, second = servers.first, servers.second
+    second.follow(first)
+    gate = ClusterGate(first.client, replicas=0)
+    closure = gate.open(C, 5)
+    assert closure is not None
+    assert gate.open(C, 5, closure.history) is None
+    first.renew()
+    first.client.delete(replicas_key(C))
+
+    first.claim()
+
+    assert first.client.hget(replicas_key(C), "online") == b"1"
