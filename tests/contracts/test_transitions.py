@@ -358,6 +358,18 @@ def test_children_tile_their_parent_or_are_refused(
     assert store.records(cluster) == {BUNDLE: before}
 
 
+def test_a_step_after_which_the_bundle_goes_on_has_no_children(
+    store: OwnershipStore, client: redis.Redis, cluster: str
+) -> None:
+    """The children would be a second bundle of the same range."""
+    before = put(client, cluster, State.SPLITTING)
+
+    refused = ask(store, cluster, broker(A, Event.DECLINE, STANDING, children=HALVES))
+
+    assert (refused.accepted, refused.reason) == (False, Refused.NOT_TILING)
+    assert store.records(cluster) == {BUNDLE: before}
+
+
 def test_more_children_than_one_command_writes_are_refused_before_anything_is_written(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
