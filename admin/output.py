@@ -15,8 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from admin.exit_codes import OK
-from simulation.replay.span import iso
-from trimtab.explaining.words import percent
+from trimtab.explaining.words import iso, percent
 
 Cell = Callable[[Any], str]
 """Formats a value for people."""

@@ -14,18 +14,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import httpx2
 import typer
-from fastapi import FastAPI
 
 from admin.contexts import InvalidContexts, Target, locate_file, read_contexts
 from admin.ending import end, next_doctor
 from admin.exit_codes import FAILED, NOT_FOUND, OF_STATUS, UNREACHABLE, USAGE
-from control.plane import ControlPlane
 from streaming.config import InvalidConfig, load_config
+
+if TYPE_CHECKING:
+    # Both take long to import, and a context with an API needs none of them.
+    from fastapi import FastAPI
+
+    from control.plane import ControlPlane
 
 _PATIENCE_S: Final = 75.0
 """More than a request may wait for its outcome."""
@@ -112,7 +116,7 @@ class Session:
 
     @cached_property
     def _app(self) -> FastAPI:
-        # Imported here: a context with an API needs none.
+        # Imported here: a context with an API needs none of it.
         from api.app import Access, create_app
         from api.context import Context
         from api.tokens import Caller, Role
@@ -149,6 +153,8 @@ def connect(context: str, config: Path | None, cluster: str = "") -> Iterator[Se
             session = Session(target, None, named)
             yield session
             return
+        from control.plane import ControlPlane
+
         with ControlPlane(load_config(target.config)) as plane:
             session = Session(target, plane, named)
             yield session

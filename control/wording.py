@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from simulation.replay.span import iso
-from trimtab.explaining.words import format_count
+from trimtab.explaining.words import format_count, iso
 from trimtab.kept_plans.kept_plan import drain_plan_id
 from trimtab.wire.control import Intent, IntentKind
 

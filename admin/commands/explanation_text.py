@@ -11,9 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from simulation.replay.inquiry import Answer
-from simulation.replay.span import iso
 from sinks.redis.explanations import Found
-from trimtab.explaining.words import name_some
+from trimtab.explaining.words import iso, name_some
 from trimtab.wire.explanation import Explanation, Nearest
 
 _MOST: Final = 5

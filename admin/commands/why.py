@@ -24,11 +24,12 @@ from simulation.replay.batches import Contradiction
 from simulation.replay.inquiry import Answer, explain_by_replay
 from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers
-from simulation.replay.span import Ambiguous, Bound, iso
+from simulation.replay.span import Ambiguous, Bound
 from sinks.errors import SinkError
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
+from trimtab.explaining.words import iso
 from trimtab.nearby import nearby
 from trimtab.wire.explanation import Explanation
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from admin.demo.processes import ENVIRONMENT
 from admin.demo.story import Story
-from simulation.replay.span import iso
+from trimtab.explaining.words import iso
 
 
 def suggestions(story: Story, folder: Path, api_url: str, *, kept: bool) -> Iterator[str]:

@@ -32,7 +32,7 @@ Command = tuple[tuple[str, ...], Any]
 
 def commands(at: Any = None, words: tuple[str, ...] = ("trimtab",)) -> Iterator[Command]:
     """Every command below a group of them, in the order of ``trimtab --help``."""
-    at = at or get_command(cli.app)
+    at = at or get_command(cli.build_app())
     if not hasattr(at, "commands"):
         yield words, at
         return

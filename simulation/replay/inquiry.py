@@ -10,10 +10,11 @@ import msgspec
 from simulation.replay.batch_records import join_pieces
 from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers, SpanReplay
-from simulation.replay.span import Asked, Bound, find_span, iso
+from simulation.replay.span import Asked, Bound, find_span
 from trimtab.explaining.scene import again
 from trimtab.explaining.telling import explain, of_subject
 from trimtab.explaining.witness import Witness
+from trimtab.explaining.words import iso
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +17,7 @@ import msgspec
 from simulation.replay.batch_records import BATCHES, decode_values
 from simulation.replay.batches import Contradiction, require_agreement
 from simulation.replay.recorded import Missing, RecordedTopics
+from trimtab.explaining.words import iso
 from trimtab.nearby import nearby
 from trimtab.wire import keys
 from trimtab.wire.rounds import BatchRecord
@@ -66,11 +66,6 @@ class Span:
     """The first offset on trimtab.rounds, and the one after the last."""
     starts: Mapping[str, Head] | None
     """Clusters and the batch after which each was exported; None: all start at the first."""
-
-
-def iso(at: int) -> str:
-    """A time in epoch milliseconds, as text to read or to type."""
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 class _Named(msgspec.Struct):

@@ -66,7 +66,9 @@ def test_a_guard_taken_out_breaks_its_rule(
 def test_a_broker_that_does_not_start_is_told_once_with_its_cause(
     redis_server: RedisServer, command: str, code: int, says: str
 ) -> None:
-    done = CliRunner().invoke(cli.app, ["conformance", command, "--redis", redis_server.url])
+    done = CliRunner().invoke(
+        cli.build_app(), ["conformance", command, "--redis", redis_server.url]
+    )
     assert (done.exit_code, done.stdout) == (code, "")
     assert says in done.stderr
     assert done.stderr.count("the end of ") <= 1
@@ -82,7 +84,9 @@ def test_a_page_of_another_form_is_told(
     (tmp_path / "served").write_text("[]")
     serves = f"{sys.executable} -m http.server --bind 127.0.0.1 --directory {tmp_path}"
     command = f"sh -c '{serves} ${{TRIMTAB_SERVED#*:}}'"
-    invoked = CliRunner().invoke(cli.app, ["conformance", command, "--redis", redis_server.url])
+    invoked = CliRunner().invoke(
+        cli.build_app(), ["conformance", command, "--redis", redis_server.url]
+    )
     assert invoked.exit_code == FAILED
     assert "/served answers no JSON object of bundles to epochs" in invoked.output
 

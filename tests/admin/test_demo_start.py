@@ -80,7 +80,7 @@ def test_the_suggested_commands_are_ones_that_trimtab_has() -> None:
         "bundles",
         "simulate",
     ]
-    group = typer.main.get_command(cli.app)
+    group = typer.main.get_command(cli.build_app())
     for name, *words in commands:
         # Raises where an option or a value is not one of the command's.
         group.commands[name].make_context(name, words)  # type: ignore[attr-defined] # a group

@@ -43,7 +43,7 @@ def test_the_metrics_port_is_the_one_named() -> None:
     assert JobConfig.model_fields["metrics_port"].default == METRICS_PORT
 
 
-COMMANDS: Final[Any] = get_command(cli.app)
+COMMANDS: Final[Any] = get_command(cli.build_app())
 PAGES: Final = [
     *sorted(ROOT.glob("*.md")),
     # The list of commands is made from them.
@@ -152,7 +152,7 @@ def test_every_command_is_in_the_document_of_commands() -> None:
     text = (ROOT / "docs/cli.md").read_text("utf-8")
     rows = "".join(re.findall(r"^\| `.*$", text, re.MULTILINE))
     told = set(re.findall(r"[a-z-]+", rows))
-    for name, command in vars(typer.main.get_command(cli.app))["commands"].items():
+    for name, command in vars(typer.main.get_command(cli.build_app()))["commands"].items():
         for word in (name, *vars(command).get("commands", ())):
             found = word in told or f"{word.partition('-')[0]}-" in told
             assert found, f"docs/cli.md: the row of {name} lacks {word}"

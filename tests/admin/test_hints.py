@@ -43,7 +43,7 @@ def _texts(file: Path) -> Iterator[str]:
 
 def _changes() -> list[tuple[str, str]]:
     """Commands that change something and are told to type, each with its options."""
-    groups: dict[str, Any] = vars(get_command(cli.app))["commands"]
+    groups: dict[str, Any] = vars(get_command(cli.build_app()))["commands"]
     found = set[tuple[str, str]]()
     for file in (each for folder in FOLDERS for each in (ROOT / folder).rglob("*.py")):
         for group, verb, rest in (hit for text in _texts(file) for hit in _TOLD.findall(text)):

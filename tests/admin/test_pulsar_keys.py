@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from admin.cli import app
+from admin.cli import build_app
 from admin.exit_codes import OK
 from control.config_import.broker_conf import import_conf
 from control.config_import.java_properties import parse
@@ -143,7 +143,7 @@ def test_pulsar_s_defaults_are_trimtab_s_but_for_the_strategies() -> None:
 
 
 def test_all_settings_can_be_printed(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["config", "import", "--all", str(DEFAULTS)])
+    result = CliRunner().invoke(build_app(), ["config", "import", "--all", str(DEFAULTS)])
     assert result.exit_code == OK
     printed = tmp_path / "trimtab.toml"
     printed.write_text(result.stdout)

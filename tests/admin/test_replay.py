@@ -18,12 +18,13 @@ from admin.commands.tools.replay import _totals, bound_of, show
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from simulation.replay.difference import Difference
-from simulation.replay.span import Bound, Span, iso
+from simulation.replay.span import Bound, Span
 from simulation.replay.verdict import ReplayVerdict
 from sinks.kafka.publisher import Outgoing
 from tests.support.commands import published
 from tests.support.plain_job import CPU, HELD, PlainJob
 from tests.support.recorded_batches import held
+from trimtab.explaining.words import iso
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.command import Command
@@ -66,7 +67,7 @@ def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PlainJob]:
 
 
 def replay(kafka: KafkaServer, *arguments: str) -> Result:
-    return CliRunner().invoke(cli.app, ["replay", "--kafka", kafka.bootstrap, *arguments])
+    return CliRunner().invoke(cli.build_app(), ["replay", "--kafka", kafka.bootstrap, *arguments])
 
 
 def recorded(job: PlainJob) -> list[BatchRecord]:
@@ -194,7 +195,7 @@ def test_a_recording_of_a_version_that_remembered_otherwise_is_told_as_one() -> 
     ],
 )
 def test_wrong_usage_gives_2(arguments: list[str], said: str) -> None:
-    result = CliRunner().invoke(cli.app, ["replay", *arguments])
+    result = CliRunner().invoke(cli.build_app(), ["replay", *arguments])
     assert result.exit_code == 2
     assert said in result.stderr
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from typer.main import get_command
 
-from admin.cli import app
+from admin.cli import build_app
 from trimtab.shedding import DEFAULTS
 from trimtab.wire.reports.poison import Poison
 
@@ -28,7 +28,7 @@ def typed() -> Iterator[tuple[str, str]]:
 
 def find_command(words: list[str]) -> tuple[Any, list[str]]:
     """The command, None where there is none, and the words after its name."""
-    found: Any = get_command(app)
+    found: Any = get_command(build_app())
     # Typer brings a Click of its own: a group is what has commands.
     while hasattr(found, "commands"):
         found, words = found.commands.get(next(iter(words), "")), words[1:]

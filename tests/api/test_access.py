@@ -231,7 +231,7 @@ def test_a_callers_own_id_names_the_request(api: TestClient) -> None:
     ],
 )
 def test_wrong_options_are_refused(words: tuple[str, ...], says: str) -> None:
-    done = CliRunner().invoke(cli.app, words)
+    done = CliRunner().invoke(cli.build_app(), words)
     assert (done.exit_code, says in done.stderr) == (2, True), done.output
 
 
@@ -244,7 +244,7 @@ def test_a_server_that_cannot_listen_or_note_does_not_start(
     port = kafka.bootstrap.rpartition(":")[2]
     # 192.0.2.1 is for documentation, and no machine's own.
     value = {"--port": port, "--host": "192.0.2.1", "--audit": str(tmp_path)}[option]
-    done = CliRunner().invoke(cli.app, ["api", "--tokens", str(tokens), option, value])
+    done = CliRunner().invoke(cli.build_app(), ["api", "--tokens", str(tokens), option, value])
     assert (done.exit_code, value in done.stderr, "give another" in done.stderr) == (1, True, True)
 
 
@@ -259,7 +259,7 @@ def test_a_change_that_cannot_be_noted_is_in_the_log(plane: ControlPlane, tmp_pa
 
 def test_a_token_that_is_made_opens(tmp_path: Path) -> None:
     done = CliRunner().invoke(
-        cli.app, ["tokens", "create", 'a"b', "--role", "operator", "--tenant", "shop"]
+        cli.build_app(), ["tokens", "create", 'a"b', "--role", "operator", "--tenant", "shop"]
     )
     path = tmp_path / "tokens.toml"
     path.write_text(done.stdout)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from admin.cli import app
+from admin.cli import build_app
 from streaming import supervisor
 from streaming.shutdown import FENCED, STUCK, UNREACHABLE, USAGE
 from streaming.watchdog import LOOK_SECONDS
@@ -54,7 +54,7 @@ def test_a_unit_types_a_command_that_exists(unit: Path) -> None:
     [line] = settings_of(unit)["ExecStart"]
     program, name, *arguments = shlex.split(line)
     assert program == f"{INSTALLED}/trimtab"
-    command = get_command(app)
+    command = get_command(build_app())
     with command.make_context("trimtab", [name]) as context:
         found = command.get_command(context, name)  # type: ignore[attr-defined] # it is a group
     known = {option for parameter in found.params for option in parameter.opts}

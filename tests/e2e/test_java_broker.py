@@ -135,7 +135,7 @@ def test_a_fleet_gives_it_bundles_relieves_it_and_takes_over_when_it_is_killed(
         eventually(lambda: not owned(), "its bundles on other brokers", PATIENCE)
         eventually(lambda: all_served(store, model.brokers), "service", PATIENCE)
         audited = ["audit", "--kafka", kafka.bootstrap, "--cluster", CLUSTER]
-        assert CliRunner().invoke(cli.app, audited).exit_code == OK
+        assert CliRunner().invoke(cli.build_app(), audited).exit_code == OK
     finally:
         fleet.stop()
         driver.kill()

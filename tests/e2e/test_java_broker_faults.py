@@ -101,7 +101,7 @@ def test_no_bundle_is_served_twice_while_it_loses_its_way_to_redis(
             assert seen.twice == []
             eventually(lambda: all_owned(store), "every bundle is served", PATIENCE)
             audited = ["audit", "--kafka", kafka.bootstrap, "--cluster", CLUSTER]
-            assert CliRunner().invoke(cli.app, audited).exit_code == OK
+            assert CliRunner().invoke(cli.build_app(), audited).exit_code == OK
         finally:
             fleet.stop()
             driver.kill()

@@ -202,7 +202,9 @@ def test_topics_by_which_two_brokers_might_own_a_bundle_refuse_the_start(
         file = write_settings(tmp_path, own.bootstrap, f"redis://{NOBODY}")
         ended = run_to_its_end("--config", str(file))
         examined = [*service_checks.check_kafka(own.bootstrap)]
-        listed = CliRunner().invoke(cli.app, ["kafka", "create-topics", "--config", str(file)])
+        listed = CliRunner().invoke(
+            cli.build_app(), ["kafka", "create-topics", "--config", str(file)]
+        )
     assert ended.returncode == FAILED, ended.stderr
     assert said in ended.stderr
     finding, _, command = said.partition("; type: ")

@@ -47,7 +47,7 @@ def test_operators_verbs_take_effect_and_say_so(
 
     def trimtab(*words: str) -> Result:
         where = ["--cluster", CLUSTER, "--config", str(file), "--execute"]
-        return CliRunner().invoke(cli.app, [*words, *where])
+        return CliRunner().invoke(cli.build_app(), [*words, *where])
 
     with redis_client(redis_server.url) as client, running:
         store = OwnershipStore(client)
@@ -77,7 +77,7 @@ def test_operators_verbs_take_effect_and_say_so(
             assert refused.exit_code == REFUSED
             assert "(invalid-move)" in refused.stderr
             outcome = CliRunner().invoke(
-                cli.app, ["outcome", "mine", "--cluster", CLUSTER, "--config", str(file)]
+                cli.build_app(), ["outcome", "mine", "--cluster", CLUSTER, "--config", str(file)]
             )
             assert (outcome.exit_code, "done" in outcome.stdout) == (0, True)
             running.pause(CLUSTER)

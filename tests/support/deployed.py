@@ -11,7 +11,7 @@ import typer
 import yaml
 from typer.main import get_command
 
-from admin.cli import app
+from admin.cli import build_app
 from agent.main import run as run_agent
 from deploy.chart import render_chart
 from deploy.manifests import values_of
@@ -64,7 +64,7 @@ def command_lines() -> Iterator[list[str]]:
 def options_of(line: list[str]) -> tuple[set[str], set[str]]:
     """The options in a command line, and those that its command has."""
     program, *words = line
-    command: Any = _only(run_agent) if program == "trimtab-agent" else get_command(app)
+    command: Any = _only(run_agent) if program == "trimtab-agent" else get_command(build_app())
     while commands := getattr(command, "commands", None):
         command = commands[words.pop(0)]
     known = {option for parameter in command.params for option in parameter.opts}

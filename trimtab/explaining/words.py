@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 _MINUTE, _HOUR = 60.0, 3600.0
 _STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -34,6 +35,11 @@ def seconds(number: float) -> str:
     if number < 2 * _MINUTE:
         return f"{number:.0f} s"
     return f"{number / _MINUTE:.0f} min" if number < 2 * _HOUR else f"{number / _HOUR:.1f} h"
+
+
+def iso(at: int) -> str:
+    """A time in epoch milliseconds, as text to read or to type."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def amount(number: float, unit: str) -> str:

@@ -18,10 +18,11 @@ from admin.exit_codes import USAGE
 from simulation.replay.batches import Contradiction
 from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers
-from simulation.replay.span import Ambiguous, Asked, Bound, iso
+from simulation.replay.span import Ambiguous, Asked, Bound
 from simulation.replay.verdict import ReplayVerdict, judge_run
 from sinks.errors import SinkError
 from streaming.config import InvalidConfig, load_config
+from trimtab.explaining.words import iso
 from trimtab.shedding import SHEDDERS
 from trimtab.wire.rounds import RoundRecord, ShadowSide
 
