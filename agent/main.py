@@ -91,8 +91,11 @@ def run(  # noqa: PLR0913 - the options of the command
     ] = None,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve Prometheus metrics on loopback; 0: any port."),
+        typer.Option(min=0, max=65535, help="Serve Prometheus metrics; 0: any port."),
     ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(help="The address for metrics; they need no password.")
+    ] = "127.0.0.1",
     drain_seconds: Annotated[
         float, typer.Option(min=0.0, help="At most, to give the bundles away at the end.")
     ] = 0.0,
@@ -105,8 +108,8 @@ def run(  # noqa: PLR0913 - the options of the command
         parse_subject(f"{cluster}/{broker}")
         metrics = AgentMetrics()
         if metrics_port is not None:
-            server = metrics.shown.serve("127.0.0.1", metrics_port)
-            typer.echo(f"metrics: http://127.0.0.1:{server.server_port}/metrics")
+            server = metrics.shown.serve(metrics_host, metrics_port)
+            typer.echo(f"metrics: http://{metrics_host}:{server.server_port}/metrics")
         with running(idle, settings, kafka, redis, drain_seconds, metrics=metrics) as agent:
             wait_for_the_end(agent)
     except (InvalidName, Misconfigured, Unusable) as error:

@@ -42,8 +42,10 @@ def test_a_file_that_is_not_an_agents_gives_2(tmp_path: Path) -> None:
     assert (result.exit_code, "move it away" in result.stderr) == (2, True)
 
 
-def test_a_metrics_port_that_is_taken_gives_1() -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
+def test_a_metrics_port_that_is_taken_on_its_host_gives_1(host: str) -> None:
     """It is no wrong usage: the same command works once the port is free."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        result = started("--metrics-port", str(taken.getsockname()[1]))
+    with socket.create_server((host, 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = started("--metrics-host", host, "--metrics-port", port)
     assert (result.exit_code, "choose another" in result.stderr) == (1, True)
