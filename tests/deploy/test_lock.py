@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from importlib.metadata import packages_distributions
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from deploy import jars
 from deploy.relock import ADMIN_LOCK, EXAMPLE_LOCK, JAVA_BROKER, PULSAR_ADMIN
 
+ROOT = Path(__file__).parents[2]
+NOT_FOR_USERS = {
+    # An extra, which the command asks for.
+    "admin/top/app.py: textual",
+    # Makes the boards that are shipped.
+    "deploy/dashboards/rendering.py: grafana_foundation_sdk",
+}
 PACKAGES = (
     "trimtab",
     "sources",
@@ -22,6 +32,8 @@ PACKAGES = (
     "deploy",
     "benchmarks",
     "model",
+    "api",
+    "control",
 )
 
 
@@ -68,3 +80,41 @@ def test_no_two_jars_share_a_file() -> None:
 def test_no_lock_names_a_registry(lock: str) -> None:
     text = files("deploy").joinpath(lock).read_text("utf-8")
     assert not re.search(r"https?://|--(extra-)?index-url|--find-links|file:", text)
+
+
+def _locked(lock: str) -> dict[str, str]:
+    """Each package of a lock, with its version and hashes."""
+    text = files("deploy").joinpath(lock).read_text("utf-8")
+    entries = re.findall(r"^([\w.-]+)(==(?:[^\n]*\\\n)*[^\n]*)", text, re.MULTILINE)
+    return {canonical(name): " ".join(rest.split()) for name, rest in entries}
+
+
+def test_what_users_install_is_part_of_what_is_tested() -> None:
+    users, tested = _locked("requirements.lock"), _locked("requirements-dev.lock")
+    assert len(users) > 30
+    assert users.items() <= tested.items()
+
+
+def test_what_the_programs_import_is_in_the_lock_of_users() -> None:
+    locked, owners = _locked("requirements.lock"), packages_distributions()
+    lacking = {
+        f"{file.relative_to(ROOT)}: {name}"
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*.py")
+        for name in _imported(file) - {*PACKAGES, *sys.stdlib_module_names}
+        if not any(canonical(owner) in locked for owner in owners.get(name, ()))
+    }
+    assert lacking == NOT_FOR_USERS
+
+
+def _imported(file: Path) -> set[str]:
+    """The packages that a file names in imports."""
+    nodes = [*ast.walk(ast.parse(file.read_text("utf-8")))]
+    modules = [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    modules += [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
+    return {module.partition(".")[0] for module in modules if module}
+
+
+def canonical(name: str) -> str:
+    """A distribution's name as packaging compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
