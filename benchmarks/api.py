@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Final
+from urllib.parse import urlencode
 
 import httpx2
 import msgspec
@@ -51,6 +52,8 @@ START_S: Final = 120.0
 PAGE_MS: Final = 200.0
 MEMORY_MIB: Final = 500.0
 _CHUNK: Final = 10_000
+_SHOWN: Final = 50
+"""Brokers that the page shows at once."""
 
 
 def measure(folder: Path, brokers: int = BROKERS, bundles: int = BUNDLES) -> list[Figure]:
@@ -61,7 +64,7 @@ def measure(folder: Path, brokers: int = BROKERS, bundles: int = BUNDLES) -> lis
             names = fill(client, brokers, bundles)
         ensure_topics(kafka.bootstrap)
         record(kafka.bootstrap, names)
-        return list(ask(folder, redis.url, kafka.bootstrap, names[0], brokers * bundles))
+        return list(ask(folder, redis.url, kafka.bootstrap, names, brokers * bundles))
 
 
 def fill(client: Redis, brokers: int, bundles: int) -> list[str]:
@@ -127,7 +130,9 @@ def record(bootstrap: str, brokers: list[str]) -> None:
         publisher.publish(list(batch_records(batch)))
 
 
-def ask(folder: Path, redis: str, kafka: str, broker: str, bundles: int) -> Iterator[Figure]:
+def ask(
+    folder: Path, redis: str, kafka: str, names: Sequence[str], bundles: int
+) -> Iterator[Figure]:
     """The figures of each list, then of the server's memory."""
     port = free_port()
     program = str(Path(sysconfig.get_path("scripts")) / "trimtab")
@@ -143,12 +148,17 @@ def ask(folder: Path, redis: str, kafka: str, broker: str, bundles: int) -> Iter
         served.start(lambda: _answers(client, base), START_S)
         try:
             here = f"{base}/{CLUSTER}"
+            shown = urlencode({"broker": names[:_SHOWN]}, doseq=True)
             lists = {
                 "clusters": (base, "all clusters, each with its health"),
                 "brokers": (f"{here}/brokers", "the busiest brokers"),
                 "bundles": (f"{here}/bundles", f"of {bundles:,} bundles"),
-                "bundles_of_broker": (f"{here}/bundles?broker={broker}", "the bundles of one"),
+                "bundles_of_broker": (f"{here}/bundles?broker={names[0]}", "the bundles of one"),
                 "namespaces": (f"{here}/namespaces", "namespaces"),
+                "overview": (f"{here}/overview", "the page's head"),
+                "heat_map": (f"{here}/heat-map", "the page's heat map, 50 rows of 60 rounds"),
+                "resources": (f"{here}/resources?{shown}", "what each resource of 50 adds"),
+                "rounds": (f"{here}/rounds", "the last rounds"),
             }
             for name, (url, says) in lists.items():
                 yield _page(client, name, url, says)

@@ -17,6 +17,7 @@ from sinks.kafka.pages import PAGE as PUBLISHED
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import PAGE, OwnershipStore
+from sinks.redis.scripts import transition_script
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from streaming.query.batch import BatchWriter
@@ -56,8 +57,8 @@ class Watched(redis.Redis):
         self.pages = list[int]()
 
     def evalsha(self, sha: str, numkeys: int, *arguments: Any) -> Any:
-        if len(arguments) > numkeys + 4:
-            self.pages.append(len(msgspec.json.decode(arguments[numkeys + 4])))
+        if sha == transition_script().sha:
+            self.pages.append(len(msgspec.json.decode(arguments[numkeys])["requests"]))
         return super().evalsha(sha, numkeys, *arguments)
 
 
