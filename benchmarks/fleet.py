@@ -146,19 +146,15 @@ class StepFleet:
 
     def step(self, broker: str, patience: float) -> Receipt | None:
         """Have a broker step and rest again; the first command that reached it, if one did."""
-        received = self.told(broker, self.brokers[broker].step, patience)
-        self.brokers[broker].rest()
-        return received
-
-    def told(self, broker: str, cause: Callable[[], object], patience: float) -> Receipt | None:
-        """The first command to give up a bundle that reaches a broker after something is done."""
         receipts = self._receipts[broker]
         with self._arrived:
             receipts.clear()
-        cause()
+        self.brokers[broker].step()
         with self._arrived:
             self._arrived.wait_for(lambda: bool(receipts), patience)
-            return receipts[0] if receipts else None
+            received = receipts[0] if receipts else None
+        self.brokers[broker].rest()
+        return received
 
     def _noted(self, receipt: Receipt) -> None:
         with self._arrived:
