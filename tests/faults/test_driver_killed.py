@@ -134,7 +134,7 @@ def test_a_driver_killed_once(bench: Bench) -> None:
 
 @pytest.mark.fault(3, "driver killed twenty times, anywhere in a batch")
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 def test_a_driver_killed_twenty_times(bench: Bench, row: Row, rng: Random) -> None:
     moments = rng.choices((bench.begun, bench.applied, bench.recorded), k=KILLS)
     killed = [bench.kill_once(moment) for moment in moments]
