@@ -124,9 +124,7 @@ def served(kafka: KafkaServer, redis_server: RedisServer, folder: Path) -> Itera
         "TRIMTAB_KAFKA__BOOTSTRAP": kafka.bootstrap,
         "TRIMTAB_REDIS_URL": redis_server.url,
     }
-    # Back to back, batches would take the time of the commands that wait for them.
-    file = write_settings(folder, kafka.bootstrap, redis_server.url, trigger_s=1.0)
-    driver = Driver(folder, file)
+    driver = Driver(folder, write_settings(folder, kafka.bootstrap, redis_server.url))
     port = free_port()
     with ExitStack() as stack:
         stack.callback(driver.kill)

@@ -43,14 +43,13 @@ def write_settings(
     redis: str,
     settings: Mapping[str, object] = QUICK,
     spark: Mapping[str, str] | None = None,
-    trigger_s: float = 0.2,
 ) -> Path:
     """A job's TOML file in ``folder``, where its checkpoint will be too."""
     java = {"driver": quick_options(), "executor": " ".join(QUICK_JAVA)}
     lines = [
         f"redis_url = {json.dumps(redis)}",
         f"checkpoint = {json.dumps(str(folder / 'checkpoint'))}",
-        f"trigger_seconds = {trigger_s}",
+        "trigger_seconds = 0.2",
         "metrics_port = 0",
         "[kafka]",
         f"bootstrap = {json.dumps(kafka)}",
