@@ -24,7 +24,7 @@ from sinks.redis.server.survey import check_survey
 from streaming.config import InvalidConfig, JobConfig, load_config
 from streaming.driver import Driver
 from streaming.environment import find_unknown
-from streaming.leader.standby import Standby
+from streaming.leader.standby import Standby, StandbyOption
 from streaming.logs import LogLevelOption, configure
 from streaming.query.session import jvm_end
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
@@ -117,9 +117,7 @@ def stand_by(config: JobConfig, spark: SparkSession, shutdown: Shutdown) -> None
 
 def run(
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
-    standby: Annotated[
-        bool, typer.Option("--standby", help="Wait until the active driver is gone.")
-    ] = False,
+    standby: StandbyOption = False,
     log_level: LogLevelOption = None,
 ) -> None:
     """Balance the fleet until stopped."""

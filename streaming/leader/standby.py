@@ -10,14 +10,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol
 
 import structlog
+import typer
 
 from sinks.errors import KafkaUnavailable, StoreUnavailable
 from sinks.kafka.generation import Sign
 
 log = structlog.get_logger()
+
+StandbyOption = Annotated[
+    bool, typer.Option("--standby", help="Wait until the active driver is gone.")
+]
 
 _LISTEN_SECONDS: Final = 0.5
 """Wait for one record before the time is checked."""

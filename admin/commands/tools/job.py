@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Annotated
-
-import typer
 
 from admin.commands.tools.options import Config
 from admin.demo.processes import spark_jars
@@ -14,14 +11,13 @@ from admin.ending import end
 from admin.exit_codes import FAILED
 from deploy.jars import JarError
 from streaming.config import InvalidConfig, load_config
+from streaming.leader.standby import StandbyOption
 from streaming.logs import LogLevelOption
 
 
 def job(
     config: Config = None,
-    standby: Annotated[
-        bool, typer.Option("--standby", help="Wait until the active driver is gone.")
-    ] = False,
+    standby: StandbyOption = False,
     log_level: LogLevelOption = None,
 ) -> None:
     """Balance a fleet until stopped: trimtab-job with the connector's jars from the cache."""

@@ -4,6 +4,8 @@
 -- first page, "query#place" the same of another. Commit 8a0b0fc wrote "query" as "batch outcomes" of a
 -- whole batch. Field "" lists the newest queries, newest first, one a line.
 
+local APPLIED = PREFIX .. "applied"
+
 -- How many queries' last batches are remembered.
 local MOST_QUERIES = 8
 
@@ -12,8 +14,6 @@ local MOST_QUERIES = 8
 local function parts_of(stored)
   return string.match(stored or "", "^(%d+) (%x*) ?(%d*) ?(%[.*)$")
 end
-
-local APPLIED = PREFIX .. "applied"
 
 local function applied(field)
   return parts_of(redis.call("HGET", APPLIED, field))
