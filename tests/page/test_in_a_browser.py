@@ -23,9 +23,11 @@ from tests.agent.support import A, B
 from tests.api.prompt_job import PromptJob
 from tests.page.conftest import MARKUP, Opened
 from tests.page.serving import Served
+from tests.support.waiting import eventually
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation, StoredExplanations
+from trimtab.wire.rounds import RoundRecord
 
 NAMESPACE = "t/ns"
 BUNDLE = f"{NAMESPACE}/0x00000000_0x40000000"
@@ -55,6 +57,12 @@ def move(job: PromptJob, name: str) -> str:
     return to
 
 
+def round_that_moved(job: PromptJob, to: str) -> RoundRecord | None:
+    """The last round of those read so far, if it is the one that moves the bundle to ``to``."""
+    last = next((each for each in job.rounds(job.cluster_name) if each.moves), None)
+    return last if last and last.moves[-1].destination == to else None
+
+
 def test_it_loads_and_names_every_broker_as_text(page: Page) -> None:
     names = page.locator("#rows .name > span")
     assert set(names.all_inner_texts()) == {A, B, MARKUP}
@@ -77,7 +85,7 @@ def test_a_decision_opens_its_explanation(
     page: Page, job: PromptJob, redis_server: RedisServer
 ) -> None:
     to = move(job, "explained")
-    [moved] = [each for each in job.rounds(job.cluster_name) if each.moves][:1]
+    moved = eventually(lambda: round_that_moved(job, to), f"a round that moves to {to}")
     told = Explanation(
         cluster=job.cluster_name,
         round=moved.round,

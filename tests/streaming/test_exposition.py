@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from urllib.request import urlopen
 
 import msgspec
 import pytest
-from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sinks.exposition import Exposition, PortTaken
@@ -166,19 +164,14 @@ def test_a_round_that_compares_nothing_leaves_the_last_range_to_be_seen() -> Non
     assert value(shown, "trimtab_shadow_range_ratio", **active) == pytest.approx(0.8)
 
 
-def test_ten_thousand_brokers_take_less_than_five_megabytes_and_half_the_time() -> None:
-    """Measured: 0.18 s of a core; prometheus-client writes them in 0.75 s."""
+def test_ten_thousand_brokers_take_less_than_five_megabytes() -> None:
     brokers = [f"pulsar-broker-{i:05d}.pulsar-broker.prod-eu-1.svc:8080" for i in range(10_000)]
     usage = {broker: i / 10_007 for i, broker in enumerate(brokers)}
     shown = Exposition()
     record = msgspec.structs.replace(recorded("c"), usage=usage, smoothed_usage=usage)
     show_round(shown, record)
     show_for_pulsar(shown, record)
-    began = time.thread_time()
     text = shown.text()
-    written = time.thread_time()
-    generate_latest(shown.registry)
-    assert written - began < (time.thread_time() - written) / 2
     assert len(text) < 5_000_000
     assert text.count(b"pulsar-broker-09999") == 3
 
