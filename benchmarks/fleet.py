@@ -146,15 +146,19 @@ class StepFleet:
 
     def step(self, broker: str, patience: float) -> Receipt | None:
         """Have a broker step and rest again; the first command that reached it, if one did."""
+        received = self.told(broker, self.brokers[broker].step, patience)
+        self.brokers[broker].rest()
+        return received
+
+    def told(self, broker: str, cause: Callable[[], object], patience: float) -> Receipt | None:
+        """The first command to give up a bundle that reaches a broker after something is done."""
         receipts = self._receipts[broker]
         with self._arrived:
             receipts.clear()
-        self.brokers[broker].step()
+        cause()
         with self._arrived:
             self._arrived.wait_for(lambda: bool(receipts), patience)
-            received = receipts[0] if receipts else None
-        self.brokers[broker].rest()
-        return received
+            return receipts[0] if receipts else None
 
     def _noted(self, receipt: Receipt) -> None:
         with self._arrived:

@@ -42,9 +42,11 @@ def fleet_on_stack(folder: Path) -> Iterator[tuple[Stack, StepFleet]]:
 
 
 @contextmanager
-def balanced(stack: Stack, fleet: StepFleet, folder: Path) -> Iterator[JobProcess]:
+def balanced(
+    stack: Stack, fleet: StepFleet, folder: Path, trigger_s: float = 0.0
+) -> Iterator[JobProcess]:
     """The job over the fleet, once every bundle has its record."""
-    with JobProcess(stack, folder / "job", SETTINGS) as job:
+    with JobProcess(stack, folder / "job", SETTINGS, trigger_s) as job:
         deadline = time.monotonic() + _START_SECONDS
         while not fleet.seeded:
             if time.monotonic() > deadline:
