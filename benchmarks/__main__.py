@@ -1,7 +1,8 @@
 """``python -m benchmarks``: measure, record, document.
 
-(nothing)     run every benchmark, print a table, write build/bench.json after each
+(nothing)     run every benchmark but scale, print a table, write build/bench.json after each
 --only NAME   run one
+--quick       run those that need no job
 --record      copy the runs of build/bench.json into benchmarks/results.json
 --document    write docs/benchmarks.md from benchmarks/results.json
 
@@ -20,7 +21,7 @@ import typer
 from rich.console import Console
 
 from agent.logs import log_to_stderr
-from benchmarks.catalogue import BENCHMARKS
+from benchmarks.catalogue import BENCHMARKS, QUICK, WHOLE
 from benchmarks.document import DOCUMENT, RESULTS, document, read_runs
 from benchmarks.running import run, save_runs
 from benchmarks.table import table
@@ -32,6 +33,7 @@ LOG: Final = BUILD / "bench.log"
 
 def main(
     only: Annotated[str | None, typer.Option(help="Name of one benchmark.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Those that need no job.")] = False,
     record: Annotated[bool, typer.Option("--record", help="Keep the last runs.")] = False,
     write: Annotated[bool, typer.Option("--document", help="Write the document.")] = False,
 ) -> None:
@@ -49,7 +51,8 @@ def main(
         return
     BUILD.mkdir(exist_ok=True)
     log_to_stderr(logging.WARNING)
-    chosen = {only: BENCHMARKS[only]} if only else BENCHMARKS
+    names = (only,) if only else QUICK if quick else WHOLE
+    chosen = {name: BENCHMARKS[name] for name in names}
     failed = run(chosen, OUTCOME, LOG)
     runs = [found for name, found in read_runs(OUTCOME).items() if name in chosen]
     console = Console()

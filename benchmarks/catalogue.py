@@ -13,7 +13,6 @@ from benchmarks import (
     failover,
     intake,
     intents,
-    keys,
     latency,
     lookup,
     memory,
@@ -21,6 +20,7 @@ from benchmarks import (
     page,
     plans,
     restart,
+    scale,
     starts,
     why,
 )
@@ -31,7 +31,6 @@ Benchmark = Callable[[Path], Sequence[Figure]]
 
 BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "intake": intake.measure,
-    "keys": keys.measure,
     "latency": latency.measure,
     "intents": intents.measure,
     "memory": memory.measure,
@@ -46,4 +45,21 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "api": api.measure,
     "page": page.measure,
     "exposition": exposition.measure,
+    "scale": scale.measure,
 }
+
+WHOLE: Final = tuple(name for name in BENCHMARKS if name != "scale")
+"""What is measured together, in 40 minutes; `scale` takes half as long again."""
+
+QUICK: Final = (
+    "plans",
+    "lookup",
+    "ownership",
+    "failover",
+    "restart",
+    "why",
+    "api",
+    "page",
+    "exposition",
+)
+"""Those that need no job, and end within a minute and a half each."""

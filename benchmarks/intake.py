@@ -1,25 +1,30 @@
-"""How fast the job takes in reports: bundle rows a second, compared with Spark's own reading.
+"""What a report costs the job, and how fast it takes reports in, compared with Spark's own parsing.
 
-A topic of load reports is read in batches back to back, by several queries in turn in one Spark
-session: `read` (Kafka into a no-op sink), `from_json` (the same, parsed by Spark with the report's
-real schema), `operator` (our operator ① into a no-op sink), `empty` (two chained operators that
-compute nothing, a key for each broker), `decoded` (the same after the job's own decoding, a key
-for each shard) and `full` (the job's query: both operators, then the real foreachBatch into Redis
-and Kafka). The bar is judged on `full`, which does all that the job does. Times are trigger to
-commit, medians over all passes; the first passes, in which the JVM compiles with one of two cores,
-and the first batches of each query are left out. `decoded` bounds `full`, and `empty` any query
-that carries the reports as they are, however little either computes.
+Two fleets of brokers with a hundred bundles each: few, of which a batch has fifteen reports each,
+and many, of which it has one each. The reports of each lie in a Kafka of its own and are read in
+batches back to back by several queries in turn, in one Spark session: `read` (Kafka into a no-op
+sink), `from_json` (the same, parsed by Spark with the report's real schema), `operator` (our
+operator ① into a no-op sink) and `full` (the job's query: both operators, then the real
+foreachBatch into Redis and Kafka). For few brokers also `empty` (two chained operators that compute
+nothing, a key for each broker) and `decoded` (the same after the job's own decoding, a key for each
+shard): `decoded` bounds `full`, and `empty` any query that carries the reports as they are, however
+little either computes.
+
+Rates are by trigger to commit, costs the CPU seconds of the driver, its JVM and the Python workers
+together, medians over all passes; the first passes, in which the JVM compiles with one of two
+cores, and the first batches of each query are left out.
 """
 
 from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -53,56 +58,85 @@ from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys
 
-BROKERS: Final = 100
 BUNDLES: Final = 100
-BATCH: Final = 1_500
-BATCHES: Final = 9
-PASSES: Final = 6
-WARM_UP_PASSES: Final = 3
-RECORDS: Final = BATCH * BATCHES
+BATCHES: Final = 8
+PASSES: Final = 3
+WARM_UP_PASSES: Final = 1
+
+
+class Shape(NamedTuple):
+    """A fleet, and what one batch has of it."""
+
+    name: str
+    brokers: int
+    each: int
+    """Reports of a broker in a batch."""
+
+    def __str__(self) -> str:
+        return f"{self.brokers} brokers, {self.each} reports of each a batch"
+
+    @property
+    def batch(self) -> int:
+        return self.brokers * self.each
+
+
+FEW: Final = Shape("few", 100, 15)
+MANY: Final = Shape("many", 2_000, 1)
 
 Side = Callable[[], Batches]
+Passes = dict[str, list[Batches]]
 
 
 def measure(folder: Path) -> list[Figure]:
-    """Measure all sides in turn, pass after pass."""
-    with Stack(folder / "run") as stack:
-        ensure_topics(stack.kafka_bootstrap)
-        size = fill(stack.kafka_bootstrap, BROKERS, BUNDLES, RECORDS // BROKERS)
+    """Measure all sides of both shapes in turn, pass after pass."""
+    with ExitStack() as servers:
+        stacks = {shape: servers.enter_context(Stack(folder / shape.name)) for shape in (FEW, MANY)}
+        for shape, stack in stacks.items():
+            ensure_topics(stack.kafka_bootstrap)
+            fill(stack.kafka_bootstrap, shape.brokers, BUNDLES, shape.each * BATCHES)
         spark = spark_session(SparkConfig(jars=jars.connector_jars()), "trimtab-intake")
-        try:
-            sides = _sides(spark, stack, folder)
-            passes = [{name: side() for name, side in sides.items()} for _ in range(PASSES)]
-        finally:
-            spark.stop()
-    counted = passes[WARM_UP_PASSES:]
-    return _figures({name: [done[name] for done in counted] for name in sides}, size)
+        servers.callback(spark.stop)
+        sides = {shape: _sides(spark, stacks[shape], shape, folder) for shape in stacks}
+        done: dict[Shape, Passes] = {shape: {name: [] for name in sides[shape]} for shape in sides}
+        for _ in range(PASSES):
+            for shape, own in sides.items():
+                for name, side in own.items():
+                    done[shape][name].append(side())
+    counted = {
+        shape: {name: passes[WARM_UP_PASSES:] for name, passes in own.items()}
+        for shape, own in done.items()
+    }
+    return [*_ratios(counted), *_floors(counted[FEW]), *_amounts(counted), *_stages(counted)]
 
 
-def _sides(spark: SparkSession, stack: Stack, folder: Path) -> dict[str, Side]:
-    source = KafkaSource(stack.kafka_bootstrap, max_offsets=BATCH)
-    plain = partial(drain, records=RECORDS, sink=None, folder=folder)
+def _sides(spark: SparkSession, stack: Stack, shape: Shape, folder: Path) -> dict[str, Side]:
+    source = KafkaSource(stack.kafka_bootstrap, max_offsets=shape.batch)
+    plain = partial(drain, records=shape.batch * BATCHES, sink=None, folder=folder)
 
     def parsed() -> DataFrame:
         text = f.col("value").cast("string")
         return source.read(spark, keys.LOAD_REPORTS).select(f.from_json(text, sql_type()))
 
-    return {
+    def operator() -> DataFrame:
+        reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
+        return snapshots_of(reports, IntakeSettings())
+
+    sides = {
         "read": lambda: plain(source.read(spark, keys.LOAD_REPORTS)),
         "from_json": lambda: plain(parsed()),
-        "operator": lambda: plain(_operator(spark, source)),
+        "operator": lambda: plain(operator()),
+        "full": lambda: _full(spark, source, stack, shape, tempfile.mkdtemp(dir=folder)),
+    }
+    floors = {
         "empty": lambda: plain(empty_pair(spark, source)),
         "decoded": lambda: plain(empty_pair(spark, source, decoded=True)),
-        "full": lambda: _full(spark, source, stack, tempfile.mkdtemp(dir=folder)),
     }
+    return sides | floors if shape is FEW else sides
 
 
-def _operator(spark: SparkSession, source: KafkaSource) -> DataFrame:
-    reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
-    return snapshots_of(reports, IntakeSettings())
-
-
-def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: str) -> Batches:
+def _full(
+    spark: SparkSession, source: KafkaSource, stack: Stack, shape: Shape, checkpoint: str
+) -> Batches:
     """The query and the sinks as ``streaming.job`` puts them together."""
     shown = Exposition()
     leadership = Leadership(
@@ -121,86 +155,90 @@ def _full(spark: SparkSession, source: KafkaSource, stack: Stack, checkpoint: st
     )
     try:
         decided = rows(spark, source, IntakeSettings(), Settings())
-        return drain_into(decided, RECORDS, writer, checkpoint)
+        return drain_into(decided, shape.batch * BATCHES, writer, checkpoint)
     finally:
         leadership.close()
 
 
-def _figures(sides: dict[str, list[Batches]], size: int) -> list[Figure]:
-    rates = {name: _rates(passes) for name, passes in sides.items()}
-    cpu = {name: [1e6 / BUNDLES * done.cpu for done in passes] for name, passes in sides.items()}
-    middle = {name: median(values) for name, values in rates.items()}
-    raw = {f"{name} rows/s": values for name, values in rates.items()}
-    share = Bar(Limit.AT_LEAST, 0.25)
-    return [
-        figure(
-            "intake.ratio",
-            middle["full"] / middle["read"],
-            "of Spark's read",
-            f"the job's whole query, {size / 1000:.0f} kB and {BUNDLES} bundles a report, {BATCH} "
-            "reports a batch",
-            share,
-            raw,
-        ),
-        figure(
-            "intake.operator_ratio",
-            middle["operator"] / middle["read"],
-            "of Spark's read",
-            "operator ① alone into a no-op sink",
-        ),
-        figure(
-            "intake.from_json_ratio",
-            middle["full"] / middle["from_json"],
+def _ratios(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:
+    """What the bars are for."""
+    for shape, passes in shapes.items():
+        yield figure(
+            f"intake.from_json_ratio_{shape.name}",
+            _rate(passes["full"]) / _rate(passes["from_json"]),
             "of from_json",
-            "the job's whole query against Spark parsing alone",
-        ),
-        figure(
-            "intake.empty_ratio",
-            middle["empty"] / middle["read"],
-            "of Spark's read",
-            "two chained operators that compute nothing: the most a query could reach that carries "
-            "reports as they are",
-        ),
-        figure(
-            "intake.decoded_ratio",
-            middle["decoded"] / middle["read"],
-            "of Spark's read",
-            "the same after the job's decoding, by shard: the most the job's query could reach",
-        ),
-        *(
-            figure(f"intake.{name}", rate, "bundle rows/s", f"`{name}`")
-            for name, rate in middle.items()
-        ),
-        *(
-            figure(
-                f"intake.{name}_cpu",
-                median(seconds),
-                "CPU s a million rows",
-                f"`{name}`, driver, JVM and Python workers together",
-                raw={"CPU s a million rows": seconds},
+            f"the job's whole query against Spark parsing alone, {shape}",
+            Bar(Limit.AT_LEAST, 0.6),
+        )
+    yield figure(
+        "intake.keys_ratio",
+        _cost(shapes[MANY]["operator"]) / _cost(shapes[FEW]["operator"]),
+        "times",
+        f"CPU time of a report in operator ①: {MANY}, against {FEW}",
+        Bar(Limit.AT_MOST, 1.5),
+    )
+    yield figure(
+        "intake.keys_from_json_ratio",
+        _cost(shapes[MANY]["from_json"]) / _cost(shapes[FEW]["from_json"]),
+        "times",
+        "the same where Spark only parses them: it keeps nothing of a broker",
+    )
+
+
+def _floors(passes: Passes) -> Iterator[Figure]:
+    says = {
+        "empty": "two chained operators that compute nothing: the most a query could reach that "
+        "carries reports as they are",
+        "decoded": "the same after the job's decoding, by shard: the most its query could reach",
+    }
+    for name, text in says.items():
+        ratio = _rate(passes[name]) / _rate(passes["from_json"])
+        yield figure(f"intake.{name}_ratio", ratio, "of from_json", f"{text}, {FEW}")
+
+
+def _amounts(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:
+    for shape, sides in shapes.items():
+        for name, passes in sides.items():
+            yield figure(
+                f"intake.{name}_{shape.name}",
+                _rate(passes),
+                "reports/s",
+                f"`{name}`, {shape}",
+                raw={"reports/s": _rates(passes)},
             )
-            for name, seconds in cpu.items()
-        ),
-        *_stages(sides["full"]),
-    ]
+        for name, passes in sides.items():
+            yield figure(
+                f"intake.{name}_{shape.name}_cpu",
+                _cost(passes),
+                "CPU ms a report",
+                f"`{name}`, {shape}",
+                raw={"CPU ms a report": [1000 * each.cpu for each in passes]},
+            )
+
+
+def _stages(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:
+    """Where a batch of the whole query spends its time, by Spark's own account."""
+    for shape, sides in shapes.items():
+        for stage in sides["full"][0].stages:
+            taken = [seconds for each in sides["full"] for seconds in each.stages[stage]]
+            says = f"`full`: Spark's {stage}, {shape}"
+            name = f"intake.full_{shape.name}_{stage}"
+            yield figure(name, 1000 * median(taken), "ms a batch", says)
 
 
 def _rates(passes: list[Batches]) -> list[float]:
     return [
-        count * BUNDLES / seconds
+        count / seconds
         for done in passes
         for count, seconds in zip(done.rows, done.seconds, strict=True)
     ]
 
 
-def _stages(passes: list[Batches]) -> list[Figure]:
-    """Where a batch of the whole query spends its time, by Spark's own account."""
-    return [
-        figure(
-            f"intake.full_{stage}",
-            1000 * median(seconds for done in passes for seconds in done.stages[stage]),
-            "ms a batch",
-            f"`full`: Spark's {stage}",
-        )
-        for stage in passes[0].stages
-    ]
+def _rate(passes: list[Batches]) -> float:
+    """Reports a second."""
+    return median(_rates(passes))
+
+
+def _cost(passes: list[Batches]) -> float:
+    """CPU milliseconds a report."""
+    return 1000 * median(each.cpu for each in passes)

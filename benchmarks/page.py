@@ -1,10 +1,11 @@
 """How smoothly the web page draws while a round of 1,000 brokers arrives every second.
 
 `trimtab api` serves a cluster of 1,000 brokers with 100 bundles each, and headless Chromium shows
-the 200 busiest of them, as many as the page ever shows at once. A round a second is published for
-half a minute, each with another usage of every broker; the page reads and draws each. Meanwhile the
-browser counts the frames that it has drawn, second by second. Chromium draws on the CPU, and
-shares it with Kafka, Redis and the API.
+the 200 busiest of them, as many as the page ever shows at once. For half a minute a round a second
+is published, in which the usage of every broker is a little other than before, and a report of each
+broker every ten seconds; the page reads and draws each round. Meanwhile the browser counts the
+frames that it has drawn, second by second. Chromium draws on the CPU, and shares it with Kafka,
+Redis and the API.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -21,16 +23,20 @@ from typing import Final
 import numpy as np
 from playwright.sync_api import Page, expect, sync_playwright
 
+from benchmarks.feed import reports
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.served_fleet import ROUNDS, ServedFleet, round_batch, served_fleet
 from benchmarks.synthetic import CLUSTER, NOW_MS
 from sinks.kafka.pages import batch_records
-from sinks.kafka.publisher import Publisher
+from sinks.kafka.publisher import Outgoing, Publisher
+from trimtab.wire.keys import LOAD_REPORTS
 
 BROKERS: Final = 1_000
 BUNDLES: Final = 100
 SHOWN: Final = 200
 SECONDS: Final = 30
+REPORTS_EVERY_S: Final = 10
+NOISE: Final = 0.01
 _PATIENCE_MS: Final = 60_000
 _COUNT: Final = """seconds => new Promise(resolve => {
   const counts = Array(seconds).fill(0), began = performance.now();
@@ -87,15 +93,23 @@ def _opened(fleet: ServedFleet) -> Iterator[Page]:
 
 @contextmanager
 def _rounds(fleet: ServedFleet) -> Iterator[None]:
-    """Publish a round a second meanwhile."""
+    """Publish a round a second meanwhile, and the reports that are due."""
     ended = threading.Event()
+
+    made = [
+        Outgoing(LOAD_REPORTS, f"{CLUSTER}/{broker}", report)
+        for broker, report in reports(BROKERS, seed=2)
+    ]
+    due = cycle(made)
 
     def publish() -> None:
         rng, publisher, number = np.random.default_rng(2), Publisher(fleet.kafka), ROUNDS
+        usual = rng.random(BROKERS)
         while not ended.wait(1.0):
-            usage = dict(zip(fleet.brokers, rng.random(BROKERS).tolist(), strict=True))
+            now = np.clip(usual + rng.normal(0.0, NOISE, BROKERS), 0.0, 1.0)
+            usage = dict(zip(fleet.brokers, now.tolist(), strict=True))
             batch = round_batch(number, NOW_MS + 60_000 * number, usage)
-            publisher.publish(list(batch_records(batch)))
+            publisher.publish([*batch_records(batch), *islice(due, BROKERS // REPORTS_EVERY_S)])
             number += 1
 
     thread = threading.Thread(target=publish, name="rounds", daemon=True)

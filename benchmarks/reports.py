@@ -48,15 +48,11 @@ def _report(
     return data
 
 
-def fill(
-    bootstrap: str, brokers: int, bundles: int, each: int, *, topic: str = keys.LOAD_REPORTS
-) -> int:
-    """Publish the reports to a topic; their mean size in bytes."""
+def fill(bootstrap: str, brokers: int, bundles: int, each: int) -> None:
+    """Publish the reports."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "acks": "all"})
-    size = 0
     for broker, sequence, data in reports(brokers, bundles, each):
         value = encode(data)
-        size += len(value)
         headers: list[tuple[str, str | bytes | None]] = [
             (keys.SESSION_HEADER, str(data.start_timestamp).encode()),
             (keys.SEQUENCE_HEADER, str(sequence).encode()),
@@ -64,12 +60,11 @@ def fill(
         while True:
             try:
                 key = f"{CLUSTER}/{broker}".encode()
-                producer.produce(topic, value, key, headers=headers)
+                producer.produce(keys.LOAD_REPORTS, value, key, headers=headers)
                 break
             except BufferError:
                 producer.poll(0.1)
     producer.flush()
-    return round(size / (brokers * each))
 
 
 def sql_type(kind: Any = LocalBrokerData) -> str:

@@ -40,20 +40,18 @@ class Shard(NamedTuple):
     number: int
 
     @classmethod
-    def of(cls, subject: tuple[str, str], shards: int = SHARDS) -> Shard:
+    def of(cls, subject: tuple[str, str]) -> Shard:
         """The one of a cluster and broker."""
         cluster, broker = subject
-        return cls(cluster, crc32(broker.encode()) % shards)
+        return cls(cluster, crc32(broker.encode()) % SHARDS)
 
 
-def parcel_up(
-    reports: Iterable[tuple[tuple[str, str], Report]], shards: int = SHARDS
-) -> dict[Shard, bytes]:
+def parcel_up(reports: Iterable[tuple[tuple[str, str], Report]]) -> dict[Shard, bytes]:
     """A packed Parcel for each shard; the reports come with their cluster and broker."""
     parcels = defaultdict[Shard, Parcel](Parcel)
     for subject, report in reports:
         arrivals, letters = sift(subject, [report])
-        parcel = parcels[Shard.of(subject, shards)]
+        parcel = parcels[Shard.of(subject)]
         parcel.letters += letters
         if arrivals:
             parcel.arrivals[subject[1]] += arrivals

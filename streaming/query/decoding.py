@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from sources.records import Report
-from sources.shards import SHARDS, parcel_up
+from sources.shards import parcel_up
 
 PARCELS: Final = "cluster string, shard int, parcel binary"
 """One row for a shard's reports in a record batch."""
@@ -19,15 +19,13 @@ _TYPES: Final = pa.schema(
 )
 
 
-def decode_batches(
-    batches: Iterator[pa.RecordBatch], shards: int = SHARDS
-) -> Iterator[pa.RecordBatch]:
+def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of `sources.load_reports.select_reports` as parcels; for ``mapInArrow``."""
     for batch in batches:
         subjects = zip(*(batch.column(name).to_pylist() for name in _SUBJECT), strict=True)
         columns = (batch.column(name).to_pylist() for name in Report.__slots__)
         reports = (Report(*values) for values in zip(*columns, strict=True))
-        parcels = parcel_up(zip(subjects, reports, strict=True), shards)
+        parcels = parcel_up(zip(subjects, reports, strict=True))
         yield pa.RecordBatch.from_pylist(
             [
                 {"cluster": shard.cluster, "shard": shard.number, "parcel": parcel}

@@ -126,10 +126,11 @@ def test_what_is_said_of_throughput_and_memory_is_in_the_benchmarks() -> None:
         [value] = re.findall(rf"^\| `{re.escape(name)}` \| ([\d.,]+) ", BENCHMARKS, re.MULTILINE)
         return float(value.replace(",", ""))
 
-    reports = figure("intake.full") // 10_000 * 100
+    few, many = (figure(f"intake.full_{each}") // 10 * 10 for each in ("few", "many"))
     held = sum(figure(f"memory.{each}") for each in ("jvm", "driver", "workers")) / 1024
     said = " ".join(README.split())
-    assert f"takes in {reports:,.0f} reports of 100 bundles a second" in said
+    assert f"takes in {few:.0f} a second of 100 brokers" in said
+    assert f"{many:.0f} of 2,000 brokers" in said
     assert f"driver and workers hold {held:.1f} GiB" in said
 
 

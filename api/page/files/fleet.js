@@ -7,6 +7,7 @@ import { clusterPath, get } from "./api.js";
 import { byId, el, reconcile, say, setCss } from "./dom.js";
 import { absent, number, percent, points, shortTime, some, time, word } from "./format.js";
 import { colourOf, drawStrip } from "./heat.js";
+import { paintWhenSeen } from "./seen.js";
 
 const PAGE = 50;
 const RESOURCES = [
@@ -73,7 +74,7 @@ export function makeFleet(openBroker, findOther) {
       const found = await get(clusterPath(cluster, "resources"), { broker });
       if (mine !== asking) return;
       resources = found;
-      draw();
+      for (const row of rows.children) drawParts(partsOf(row), found[row.dataset.key]);
       if (Object.keys(found).length >= broker.length) return;
       await new Promise((resolve) => setTimeout(resolve, RESOURCE_WAIT_MS));
     }
@@ -175,19 +176,19 @@ export function makeFleet(openBroker, findOther) {
   function makeRow() {
     const row = el("li.line", {},
       el("button.name", { type: "button" }),
-      el("span.past", {}, el("canvas", { role: "img" })),
+      el("span.past", {}, el("i", { role: "img" })),
       el("span.now", { "aria-hidden": "true" }, el("i.band"), el("i.aim"), el("i.full"), el("b")),
       el("span.usage"),
       el("span.parts"),
       el("span.own"));
-    const canvas = row.querySelector("canvas");
-    canvas.addEventListener("pointermove", (event) => readOut(row, canvas, event));
-    canvas.addEventListener("pointerleave", () => say(byId("readout"), "\u00a0"));
+    const strip = row.querySelector(".past i");
+    strip.addEventListener("pointermove", (event) => readOut(row, strip, event));
+    strip.addEventListener("pointerleave", () => say(byId("readout"), "\u00a0"));
     return row;
   }
 
-  function readOut(row, canvas, event) {
-    const at = Math.floor((event.offsetX / canvas.clientWidth) * shown.rounds.length);
+  function readOut(row, strip, event) {
+    const at = Math.floor((event.offsetX / strip.clientWidth) * shown.rounds.length);
     const round = shown.rounds[at];
     if (!round) return;
     const changes = round.changes ? `, ${some(round.changes, "change")}` : "";
@@ -196,15 +197,14 @@ export function makeFleet(openBroker, findOther) {
   }
 
   function updateBroker(row, broker) {
-    const [button, past, now, usage, parts, own] = row.children;
+    const [button, , , usage, parts, own] = row.children;
     const said = broker.state === "serving" ? "" : word(broker.state);
     fill(button, broker.broker, said);
     button.setAttribute("aria-label",
       `${broker.broker}, ${said || "serving"}, usage ${percent(broker.usage)}, ` +
       some(broker.bundles, "bundle"));
     button.onclick = () => openBroker(broker);
-    drawPast(row, past, broker.history, "usage");
-    drawNow(now, 0, broker.usage, null, broker.usage);
+    drawUsage(row, broker.history, "usage", [0, broker.usage, null, broker.usage]);
     say(usage, percent(broker.usage));
     drawParts(parts, resources[broker.broker]);
     say(own, number(broker.bundles));
@@ -212,7 +212,7 @@ export function makeFleet(openBroker, findOther) {
   }
 
   function updateDomain(row, each) {
-    const [button, past, now, usage, parts, own] = row.children;
+    const [button, , , usage, parts, own] = row.children;
     const bad = Object.entries(each.states).filter(([state]) => state !== "serving")
       .map(([state, many]) => `${many} ${word(state)}`).join(", ");
     fill(button, each.name || "no failure domain", bad);
@@ -220,8 +220,8 @@ export function makeFleet(openBroker, findOther) {
       `${each.name || "no failure domain"}, ${some(each.brokers, "broker")}, ` +
       `busiest ${percent(each.usage)}${bad && `, ${bad}`}; shows its brokers`);
     button.onclick = () => zoom(each.name);
-    drawPast(row, past, each.history, "usage of its busiest broker");
-    drawNow(now, each.lowest ?? 0, each.usage, each.mean, each.usage);
+    drawUsage(row, each.history, "usage of its busiest broker",
+      [each.lowest ?? 0, each.usage, each.mean, each.usage]);
     say(usage, percent(each.usage));
     parts.replaceChildren(el("span.wide", {},
       `${percent(each.lowest)} to ${percent(each.usage)}, mean ${percent(each.mean)}`));
@@ -236,12 +236,16 @@ export function makeFleet(openBroker, findOther) {
     button.replaceChildren(el("span", {}, name), badge ? el("em", {}, badge) : "");
   }
 
-  function drawPast(row, past, history, what) {
+  /** The cells of the last rounds, and the bar of the newest one. */
+  function drawUsage(row, history, what, bar) {
     row.history = history;
-    const canvas = past.firstElementChild;
-    drawStrip(canvas, history, overview.thresholds.overloaded);
+    const strip = row.querySelector(".past i");
+    paintWhenSeen(row, () => {
+      drawStrip(strip, history, overview.thresholds.overloaded);
+      drawNow(row.querySelector(".now"), ...bar);
+    });
     const seen = history.filter((each) => each !== null);
-    canvas.setAttribute("aria-label", seen.length
+    strip.setAttribute("aria-label", seen.length
       ? `${what} in the last ${some(history.length, "round")}: ` +
         `${percent(Math.min(...seen))} to ${percent(Math.max(...seen))}, now ${percent(seen.at(-1))}`
       : `${what}: not known`);
@@ -294,6 +298,7 @@ export function makeFleet(openBroker, findOther) {
 }
 
 const collator = new Intl.Collator("en", { numeric: true });
+const partsOf = (row) => row.querySelector(".parts");
 const nameOf = (row) => row.broker ?? row.name;
 const byName = (one, other) => collator.compare(nameOf(one), nameOf(other));
 

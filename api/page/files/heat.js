@@ -1,4 +1,4 @@
-// Draws the heat map's strips: one canvas a row, a cell for each round.
+// Draws the heat map's strips: one a row, a cell for each round.
 
 const STEPS = 64;
 let palette = [];
@@ -26,15 +26,15 @@ export function colourOf(usage, limit) {
   return palette[Math.max(0, Math.min(STEPS - 1, Math.round(usage * (STEPS - 1))))];
 }
 
-/** Draw the usages (fractions, null where a round did not see the broker), the oldest first. */
-export function drawStrip(canvas, usages, limit) {
-  canvas.width = Math.max(1, usages.length);
-  canvas.height = 1;
-  const brush = canvas.getContext("2d");
-  usages.forEach((usage, column) => {
-    brush.fillStyle = colourOf(usage, limit);
-    brush.fillRect(column, 0, 1, 1);
-  });
+/**
+ * Draw the usages (fractions, null where a round did not see the broker) as the cells of `strip`, the
+ * oldest first. A background and no canvas: hundreds of layers cost more to put together than this.
+ */
+export function drawStrip(strip, usages, limit) {
+  const step = 100 / Math.max(1, usages.length);
+  const cells = usages.map((usage, column) =>
+    `${colourOf(usage, limit)} ${column * step}% ${(column + 1) * step}%`);
+  strip.style.backgroundImage = cells.length ? `linear-gradient(to right, ${cells.join()})` : "";
 }
 
 /** The red, green and blue of a custom property, whatever notation it has. */

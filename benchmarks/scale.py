@@ -1,0 +1,206 @@
+"""The whole job at size: ten thousand brokers of a hundred bundles that report every ten seconds,
+in one cluster and in a hundred.
+
+A process of its own sends the reports (`benchmarks.feed`), no faster than the job takes them: where
+it cannot take as many as are due, what it takes is its most. The job decides once a minute by
+trimtab's own planner and explains it, observing only: there are no ownership records. Its
+processes, the driver's JVM and Python and the Python workers, should use two thirds of two cores.
+Batches run back to back; a batch takes as long as the time between its timestamp and the next
+one's. What precedes the first round, and the first minute after it, in which the JVM compiles, does
+not count. At the end the job is killed as by kill -9 and started again: how long until it has
+decided the next round.
+
+``python -m benchmarks.scale CLUSTERS BROKERS SECONDS`` measures another shape, and prints it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Final, NamedTuple
+
+import numpy as np
+import psutil
+
+from benchmarks.feed import BUNDLES, taken
+from benchmarks.figures import Bar, Figure, Limit, figure
+from benchmarks.job import JobProcess
+from benchmarks.memory import KINDS, sample
+from benchmarks.sampling import sampled
+from benchmarks.topics import batch_records
+from deploy.process import Process
+from deploy.stack import Stack
+from sinks.kafka.topics import ensure_topics
+from trimtab.metrics import job as metrics
+
+EVERY_S: Final = 10.0
+MINUTE: Final = 60.0
+CORES: Final = 4 / 3
+_PATIENCE_S: Final = 1800.0
+_LOOK_S: Final = 2.0
+
+
+class Shape(NamedTuple):
+    """A fleet, and how long to look at it."""
+
+    clusters: int
+    brokers: int
+    """Of each cluster."""
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.clusters}x{self.brokers}"
+
+    @property
+    def due(self) -> float:
+        """Reports a second."""
+        return self.clusters * self.brokers / EVERY_S
+
+
+class Look(NamedTuple):
+    """What was seen of the job while its fleet reported."""
+
+    began_ms: float
+    ended_ms: float
+    cpu_s: float
+    reports: int
+    memory: list[dict[str, tuple[float, float]]]
+    restart_s: float
+
+
+SHAPES: Final = (Shape(1, 10_000, 300.0), Shape(100, 100, 300.0))
+
+
+def measure(folder: Path) -> list[Figure]:
+    """Each shape with servers and a job of its own."""
+    return [found for shape in SHAPES for found in look_at(shape, folder / str(shape))]
+
+
+def look_at(shape: Shape, folder: Path) -> list[Figure]:
+    """One fleet of this shape, from the job's start."""
+    folder.mkdir(parents=True)
+    with Stack(folder / "run") as stack:
+        ensure_topics(stack.kafka_bootstrap)
+        with (
+            JobProcess(stack, folder / "job", _settings(shape)) as job,
+            _fed(stack, job.checkpoint, shape, folder),
+        ):
+            seen = _seen(job, shape)
+        batches = sorted(batch_records(stack.kafka_bootstrap), key=lambda batch: batch.at)
+    counted = [batch for batch in batches if seen.began_ms <= batch.at <= seen.ended_ms]
+    took = [(later.at - batch.at) / 1000 for batch, later in pairwise(counted)]
+    rounds = sum(len(batch.rounds) for batch in counted)
+    return [*_figures(shape, seen, took, rounds), *_memory(shape, seen)]
+
+
+def _seen(job: JobProcess, shape: Shape) -> Look:
+    _wait_for_rounds(job, shape.clusters)
+    time.sleep(MINUTE)
+    with sampled(lambda: sample(job.pid), every_s=5.0) as memory:
+        began_ms, cpu, reports = time.time() * 1000, _cpu_seconds(job.pid), taken(job.checkpoint)
+        time.sleep(shape.seconds)
+        cpu, reports = _cpu_seconds(job.pid) - cpu, taken(job.checkpoint) - reports
+    ended_ms, killed = time.time() * 1000, time.monotonic()
+    job.kill_and_start()
+    _wait_for_rounds(job, 1)
+    return Look(began_ms, ended_ms, cpu, reports, memory, time.monotonic() - killed)
+
+
+def _wait_for_rounds(job: JobProcess, rounds: int) -> None:
+    """Until the process has decided so many; asked seldom, since large fleets' metrics are long."""
+    end = time.monotonic() + _PATIENCE_S
+    while job.total(metrics.ROUNDS) < rounds:
+        if time.monotonic() > end:
+            raise RuntimeError(f"waited {_PATIENCE_S:.0f} s in vain for {rounds} rounds")
+        time.sleep(_LOOK_S)
+
+
+def _figures(shape: Shape, seen: Look, took: list[float], rounds: int) -> list[Figure]:
+    who = f"{shape.clusters} clusters of {shape.brokers} brokers, a report of each in {EVERY_S:g} s"
+    seconds, name = (seen.ended_ms - seen.began_ms) / 1000, f"scale.{shape}"
+    raw = {"s": took}
+    return [
+        figure(
+            f"{name}.reports",
+            seen.reports / seconds,
+            "reports/s",
+            f"taken, {who}",
+            Bar(Limit.AT_LEAST, 0.99 * shape.due),
+        ),
+        figure(
+            f"{name}.cores",
+            seen.cpu_s / seconds,
+            "cores",
+            "of the job meanwhile",
+            Bar(Limit.AT_MOST, CORES),
+        ),
+        figure(f"{name}.report", 1000 * seen.cpu_s / seen.reports, "CPU ms", "the same a report"),
+        figure(f"{name}.p50", median(took), "s a batch", f"median of {len(took)}", raw=raw),
+        figure(
+            f"{name}.p99",
+            float(np.percentile(took, 99)),
+            "s a batch",
+            "",
+            Bar(Limit.AT_MOST, EVERY_S),
+        ),
+        figure(
+            f"{name}.rounds",
+            rounds / shape.clusters / (seconds / MINUTE),
+            "rounds a minute",
+            "held of each cluster",
+        ),
+        figure(
+            f"{name}.restart",
+            seen.restart_s,
+            "s",
+            "from kill -9 to the next round",
+            Bar(Limit.AT_MOST, MINUTE),
+        ),
+    ]
+
+
+def _memory(shape: Shape, seen: Look) -> Iterator[Figure]:
+    for kind, who in KINDS.items():
+        first, highest = seen.memory[0][kind][0], max(each[kind][0] for each in seen.memory)
+        says = f"{who}: RSS at its highest; {first:.0f} at the beginning"
+        yield figure(f"scale.{shape}.{kind}", highest, "MiB", says)
+
+
+@contextmanager
+def _fed(stack: Stack, checkpoint: Path, shape: Shape, folder: Path) -> Iterator[None]:
+    arguments = (stack.kafka_bootstrap, checkpoint, shape.clusters, shape.brokers, EVERY_S)
+    command = [sys.executable, "-m", "benchmarks.feed", *map(str, arguments)]
+    feeding = Process("feed", command, folder=Path.cwd(), log=folder / "feed.log")
+    feeding.start(lambda: True, MINUTE)
+    try:
+        yield
+    finally:
+        feeding.stop()
+
+
+def _settings(shape: Shape) -> str:
+    brokers = shape.clusters * shape.brokers
+    return (
+        f"[size]\nbrokers = {brokers}\nbundles = {brokers * BUNDLES}\n"
+        "[settings.round]\nobserve_only = true\n"
+    )
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of the job's processes, with those of its workers that have ended."""
+    job = psutil.Process(pid)
+    return sum(sum(each.cpu_times()[:4]) for each in [job, *job.children(recursive=True)])
+
+
+if __name__ == "__main__":
+    clusters, brokers, seconds = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="trimtab-bench-") as scratch:
+        found = look_at(Shape(int(clusters), int(brokers), float(seconds)), Path(scratch) / "scale")
+    for each in found:
+        print(f"{each.name} {each.value:g} {each.unit}: {each.says}")
