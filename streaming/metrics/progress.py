@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import structlog
+from pyspark import SparkContext
 from pyspark.sql.streaming.listener import (
+    JStreamingQueryListener,
     QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
-    SourceProgress,
     StreamingQueryListener,
 )
 
@@ -24,6 +27,18 @@ from trimtab.metrics import job as metrics
 log = structlog.get_logger()
 
 
+class JsonListener(JStreamingQueryListener):
+    """What the JVM calls. PySpark's own asks it for each figure, and learns of a map's end by an
+    exception, whose class it looks for: 1,200 calls and up to a second of CPU for each batch."""
+
+    def __init__(self, listener: ProgressListener) -> None:
+        super().__init__(listener)
+        self._show = listener.show
+
+    def onQueryProgress(self, event: Any) -> None:  # Any: a Java object.
+        self._show(json.loads(event.json())["progress"])
+
+
 class ProgressListener(StreamingQueryListener):
     """Batch time and its stages, input, lag behind Kafka, size of state."""
 
@@ -31,29 +46,37 @@ class ProgressListener(StreamingQueryListener):
         self._shown = shown
         self._progress = progress
 
+    @cached_property
+    def _jlistener(self) -> Any:  # Any: a Java object.
+        jvm: Any = SparkContext._jvm
+        return jvm.PythonStreamingQueryListenerWrapper(JsonListener(self))
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         log.info("query started", query=str(event.id), run=str(event.runId))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        self.show(json.loads(event.progress.json))
+
+    def show(self, progress: Mapping[str, Any]) -> None:
+        """A batch, in Spark's JSON."""
         self._progress.triggered()
-        progress, shown = event.progress, self._shown
-        stages = dict(progress.durationMs)
+        shown, stages = self._shown, progress["durationMs"]
         shown.count(metrics.BATCHES)
         shown.observe(metrics.BATCH_SECONDS, stages.get("triggerExecution", 0) / 1000)
         shown.set(metrics.LAST_PROGRESS, time.time())
         for stage, millis in stages.items():
             shown.set(metrics.BATCH_STAGE, millis / 1000, stage)
-        for source in progress.sources:
+        for source in progress["sources"]:
             self._show_source(source)
         # The cluster operator reads the broker operator's rows: Spark lists it first.
-        for operator, state in zip(("cluster", "broker"), progress.stateOperators, strict=False):
-            shown.set(metrics.STATE_KEYS, state.numRowsTotal, operator)
-            shown.set(metrics.STATE_BYTES, state.memoryUsedBytes, operator)
+        for operator, state in zip(("cluster", "broker"), progress["stateOperators"], strict=False):
+            shown.set(metrics.STATE_KEYS, state["numRowsTotal"], operator)
+            shown.set(metrics.STATE_BYTES, state["memoryUsedBytes"], operator)
 
-    def _show_source(self, source: SourceProgress) -> None:
-        ends, latest = _offsets(source.endOffset), _offsets(source.latestOffset)
+    def _show_source(self, source: Mapping[str, Any]) -> None:
+        ends, latest = _offsets(source["endOffset"]), _offsets(source["latestOffset"])
         for topic, partitions in ends.items():
-            self._shown.count(metrics.INPUT_RECORDS, topic, by=source.numInputRows)
+            self._shown.count(metrics.INPUT_RECORDS, topic, by=source["numInputRows"])
             newest = latest.get(topic, partitions)
             lag = sum(newest.get(p, end) - end for p, end in partitions.items())
             self._shown.set(metrics.LAG, lag, topic)
@@ -67,7 +90,6 @@ class ProgressListener(StreamingQueryListener):
         log.info("query ended", query=str(event.id), error=error)
 
 
-def _offsets(text: str | None) -> dict[str, dict[str, int]]:
-    # "null" before a source has offsets; not JSON at all in a repeated batch.
-    value: Any = json.loads(text) if text and text.startswith("{") else {}
-    return value if isinstance(value, dict) else {}
+def _offsets(said: object) -> dict[str, dict[str, int]]:
+    # Null before a source has offsets; no object in a repeated batch.
+    return said if isinstance(said, dict) else {}
