@@ -100,12 +100,18 @@ def test_a_fenced_driver_is_heard_no_more(bootstrap: str, signs: Signs) -> None:
     older.close()
 
 
-@pytest.fixture
-def own_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    """To be stopped, and without a claim at first."""
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
     with KafkaServer(tmp_path_factory.mktemp("own-kafka")) as server:
         ensure_topics(server.bootstrap)
         yield server
+
+
+@pytest.fixture
+def own_kafka(apart: KafkaServer) -> KafkaServer:
+    """To be stopped, and without a claim at first."""
+    make_anew(apart.bootstrap, keys.GENERATIONS)
+    return apart
 
 
 def test_where_nobody_ever_claimed_nobody_is_waited_for(own_kafka: KafkaServer) -> None:
