@@ -28,7 +28,7 @@ check: .venv ## format, lint, types, import contracts, tests, the built wheel
 	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
 		test-faults test-servers test-core types try-wheel
 
-# The tests start Spark some fifty times.
+# The tests start JVMs of Kafka and Spark again and again.
 .PHONY: class-archive
 class-archive: jars
 	$(BIN)/python -m tests.support.class_archive

@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -30,6 +30,8 @@ QUICK: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 class KafkaServer(Server):
     """Starts, stops, and restarts on the same data and the same port."""
+
+    java_options: ClassVar[Sequence[str]] = QUICK
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class KafkaServer(Server):
         self._controller_port = free_port()
         log4j = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}"
         classes = os.pathsep.join(map(str, jars.kafka_jars()))
-        self._java = [java(), *QUICK, "-cp", classes, log4j]
+        self._java = [java(), *self.java_options, "-cp", classes, log4j]
         self._process = Process(
             "Kafka",
             [*self._java, f"-Xmx{heap}", "kafka.Kafka", str(self._properties)],

@@ -15,6 +15,7 @@ from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.redis.server.connections import redis_client
 from tests.coverage import named_tests
+from tests.support.kafka_archive import quick_kafka
 
 # Tests run on machines shared with other work: an example has no deadline.
 settings.register_profile("usual", deadline=None, print_blob=True, max_examples=50)
@@ -28,6 +29,7 @@ _EXPECTED = pytest.StashKey[set[str]]()
 def pytest_configure(config: pytest.Config) -> None:
     # The contexts of the user who runs the tests would send commands to their clusters.
     os.environ[FILE_VARIABLE] = os.devnull
+    KafkaServer.java_options = quick_kafka()
     config.stash[_PASSED] = set()
     config.stash[_EXPECTED] = set()
 

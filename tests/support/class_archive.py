@@ -1,94 +1,77 @@
 """Spark's classes as its JVM has read them: with this archive a session starts in half the time.
 
-    python -m tests.support.class_archive    make it, unless it is there
+    python -m tests.support.class_archive    make it and Kafka's, unless they are there
 
-Without it the tests are slower and otherwise the same.
+Without them the tests are slower and otherwise the same.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pyspark
 from pyspark import SparkContext
-from pyspark.sql import Row, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from deploy import jars
-from deploy.kafka_server import QUICK, java
 from streaming.config import SparkConfig
 from streaming.query.session import spark_session
+from tests.support import kafka_archive
+from tests.support.kafka_archive import END_S, archive, quick, write_once, writing
 from tests.support.waiting import eventually
 
-_BUILD: Final = Path(__file__).parents[2] / "build"
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _BATCHES: Final = 3
-_END_S: Final = 600.0
-"""The JVM writes 100 MB; on a machine that others use too that takes minutes."""
 
 
 def quick_options() -> str:
     """Options of a driver's JVM that runs for minutes."""
-    found = [f"-XX:SharedArchiveFile={_archive()}"] if _archive().exists() else []
-    return " ".join([*QUICK, *found])
+    return " ".join(quick(_archive()))
 
 
 def _archive() -> Path:
-    """Named after what it is made of: a JVM refuses one of another Java, or of other jars."""
-    runtime = os.path.realpath(shutil.which(java()) or "")
     spark = sorted(Path(pyspark.__file__).parent.joinpath("jars").iterdir())
-    files = [Path(runtime), *spark, *jars.connector_jars()]
-    parts = [(str(each), each.stat().st_mtime_ns) for each in files]
-    return _BUILD / f"spark-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.jsa"
+    return archive("spark", [*spark, *jars.connector_jars()])
 
 
-def make() -> None:
-    """Run a small stateful query in a JVM that writes the archive when it ends."""
-    _BUILD.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".archive-", dir=_BUILD) as folder:
-        made = Path(folder) / "spark.jsa"
-        # The JVM names each of the thousands of classes that it leaves out.
-        options = " ".join([*QUICK, "-Xlog:disable", f"-XX:ArchiveClassesAtExit={made}"])
-        config = SparkConfig(
-            master="local[2]",
-            jars=jars.connector_jars(),
-            shuffle_partitions=2,
-            conf={_JAVA_OPTIONS: options},
-        )
-        session = spark_session(config, "class archive")
-        _run_query(session, folder)
-        session.stop()
-        _end_jvm()
-        made.replace(_archive())
+def _write_spark(folder: Path, file: Path) -> None:
+    """Run a small stateful query."""
+    config = SparkConfig(
+        master="local[2]",
+        jars=jars.connector_jars(),
+        shuffle_partitions=2,
+        conf={_JAVA_OPTIONS: " ".join(writing(file))},
+    )
+    session = spark_session(config, "class archive")
+    _run_query(session, folder)
+    session.stop()
+    _end_jvm()
 
 
-def _run_query(session: SparkSession, folder: str) -> None:
+def _run_query(session: SparkSession, folder: Path) -> None:
     rows = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     counted = rows.groupBy("value").transformWithState(
         _Count(), "value long, seen long", "Update", "None"
     )
+    done: list[int] = []
+
+    def take(batch: DataFrame, number: int) -> None:
+        batch.collect()
+        done.append(number)
+
     query = (
-        counted.writeStream.foreachBatch(lambda batch, _: cast(None, batch.collect()))
+        counted.writeStream.foreachBatch(take)
         .trigger(processingTime="1 second")
         .option("checkpointLocation", f"{folder}/checkpoint")
         .outputMode("update")
         .start()
     )
     # Its source never ends.
-    eventually(lambda: _batches(query) >= _BATCHES, "three batches")
+    eventually(lambda: len(done) >= _BATCHES, "three batches")
     query.stop()
-
-
-def _batches(query: StreamingQuery) -> int:
-    progress = query.lastProgress
-    return 0 if progress is None else progress["batchId"]
 
 
 class _Count(StatefulProcessor):
@@ -117,9 +100,9 @@ def _end_jvm() -> None:
     gateway = cast(Any, SparkContext._gateway)
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(_END_S)
+    gateway.proc.wait(END_S)
 
 
 if __name__ == "__main__":
-    if not _archive().exists():
-        make()
+    kafka_archive.make()
+    write_once(_archive(), _write_spark)
