@@ -11,7 +11,6 @@ import msgspec
 import pytest
 import stamina
 from confluent_kafka import KafkaException, Producer
-from confluent_kafka.admin import AdminClient
 
 import sinks.kafka.generation
 from deploy.kafka_server import KafkaServer
@@ -23,7 +22,7 @@ from sinks.kafka.generation import Claim, ClaimRecord, Sign, claim
 from sinks.kafka.last_claim import highest_generation
 from sinks.kafka.topics import ensure_topics
 from streaming.leader.leadership import Leadership
-from tests.support.waiting import eventually
+from tests.support.new_topics import make_anew
 from trimtab.wire import keys
 
 pytestmark = pytest.mark.e2e
@@ -295,14 +294,6 @@ def transactional(bootstrap: str) -> Producer:
     writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "trimtab-job"})
     writer.init_transactions(PATIENCE)
     return writer
-
-
-def make_anew(bootstrap: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for done in admin.delete_topics([topic]).values():
-        done.result()
-    eventually(lambda: topic not in admin.list_topics(timeout=5).topics, "no topic", PATIENCE)
-    ensure_topics(bootstrap)
 
 
 def test_an_absent_kafka_is_not_a_silent_driver() -> None:

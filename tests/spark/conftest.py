@@ -12,11 +12,14 @@ from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.kafka.publisher import Publisher
+from sinks.kafka.topics import TOPICS
 from streaming.config import SparkConfig, load_config
 from streaming.query.session import spark_session
 from tests.support.class_archive import quick_options
 from tests.support.jobs import write_settings
+from tests.support.new_topics import make_anew
 from tests.support.running import Running
+from trimtab.wire.keys import GENERATIONS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,11 +43,21 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    """Apart from the other tests' Kafka: the job's topics are as the job makes them."""
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
     jars.fetch()
     with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
         yield server
+
+
+@pytest.fixture
+def kafka(apart: KafkaServer) -> KafkaServer:
+    """Apart from the other tests' Kafka: the job's topics are as the job makes them.
+
+    They are empty: a job reads them from their beginning, and would carry on the clusters of the
+    tests before.
+    """
+    make_anew(apart.bootstrap, *(topic.name for topic in TOPICS if topic.name != GENERATIONS))
+    return apart
 
 
 @pytest.fixture

@@ -11,11 +11,13 @@ import pytest
 
 from streaming.config import SparkConfig
 from streaming.query.session import jvm_end, spark_session
+from tests.support.class_archive import quick_options
 
 
 def fill_the_heap() -> None:
     """Allocate on the JVM's heap until it ends, as the job's driver would see it."""
-    spark = spark_session(SparkConfig(master="local[1]", driver_memory="600m"))
+    conf = {"spark.driver.extraJavaOptions": quick_options()}
+    spark = spark_session(SparkConfig(master="local[1]", driver_memory="600m", conf=conf))
     jvm: Any = spark.sparkContext._jvm
     kept, allocate = jvm.java.util.ArrayList(), jvm.java.nio.ByteBuffer.allocate
     try:

@@ -1,4 +1,7 @@
-"""The job on executors of their own: what local[*] shares with its driver must be found there."""
+"""The job on executors of their own: what local[*] shares with its driver must be found there.
+
+None of its processes tells Redis's password.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from simulation.load_model import load_model
 from simulation.profile import Profile
 from tests.support.jobs import Driver, write_settings
 from tests.support.running import PATIENCE
+from tests.support.secrets import files_with
 from tests.support.waiting import eventually
 
 CLUSTER = "apart"
@@ -33,10 +37,14 @@ def test_commands_come_out(kafka: KafkaServer, redis_server: RedisServer, tmp_pa
         # Not in the streams: what an agent has obeyed is gone from there.
         eventually(lambda: not driver.running or transfers(fleet), "a transfer", PATIENCE)
         assert driver.running, driver.said()[-3000:]
+        lines = driver.command_lines()
+        assert len(lines) > 1
+        assert [line for line in lines if any(redis_server.password in word for word in line)] == []
     finally:
         fleet.stop()
         driver.kill()
     assert transfers(fleet)
+    assert files_with(redis_server.password, tmp_path) == []
 
 
 def transfers(fleet: Fleet) -> int:

@@ -66,7 +66,9 @@ def bench(tmp_path: Path, spark: SparkSession) -> Iterator[Bench]:
         yield Bench(kafka, server, client, Running(config, spark))
 
 
-def test_redis_and_then_kafka_killed_and_started_again(bench: Bench) -> None:
+def test_redis_and_then_kafka_killed_and_started_again_and_a_job_that_waits_is_stopped(
+    bench: Bench,
+) -> None:
     with bench.running:
         bench.await_moves()
         generation = bench.running.metric("trimtab_generation")
@@ -81,11 +83,8 @@ def test_redis_and_then_kafka_killed_and_started_again(bench: Bench) -> None:
         bench.await_moves()
         pause(bench)
     bench.finish()
-
-
-def test_a_job_that_waits_for_redis_can_be_stopped(bench: Bench) -> None:
     with bench.running:
-        bench.await_moves(1)
+        bench.running.await_metric(1, "trimtab_batches_total")
         bench.server.kill()
         bench.running.await_metric(1, "trimtab_sink_waits_total", sink="redis")
     bench.server.start()

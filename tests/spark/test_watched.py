@@ -19,7 +19,11 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
+from agent.links import AgentSettings
+from agent.main import IdleBroker
 from agent.metrics import AgentMetrics
+from agent.reports.host import HostSampler
+from agent.running import running as run_agent
 from api.app import create_app
 from api.context import Context
 from control.plane import ControlPlane
@@ -41,6 +45,7 @@ from tests.support.waiting import eventually
 from trimtab.metrics import CATALOGUE
 from trimtab.wire import keys
 from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 # kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.
 pytestmark = [
@@ -89,6 +94,17 @@ EVENTS: Final = {
 """Metrics that only an event brings, and the test that brings it and looks at the metric."""
 
 
+class MonitoredBroker(IdleBroker):
+    """Has the bundle of its heartbeat, as Pulsar's brokers have: one that every round excludes."""
+
+    def load_report(self) -> LocalBrokerData:
+        report = super().load_report()
+        held = [*self.bundles(), f"pulsar/{CLUSTER}/{self._broker}/0x00000000_0xffffffff"]
+        report.bundles = held
+        report.last_stats = {bundle: BundleStats(topics=1) for bundle in held}
+        return report
+
+
 def test_every_metric_is_exported_and_every_board_shows_something(
     spark: SparkSession, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
 ) -> None:
@@ -98,6 +114,8 @@ def test_every_metric_is_exported_and_every_board_shows_something(
     fleet = Fleet(load_model(FLEET), fleet_settings, agents)
     running = Running(config, spark)
     began = time.time()
+    monitored = MonitoredBroker("monitored:8080", round(1000 * began), HostSampler(10.0))
+    alone = AgentSettings(CLUSTER, "monitored:8080", monitored.started_ms, report_interval=0.5)
     with redis_client(redis_server.url) as client, ControlPlane(config) as plane, running:
         let_in(client, CLUSTER, 1)
         app = create_app(Context(plane, CLUSTER, patience_s=0.0))
@@ -113,6 +131,7 @@ def test_every_metric_is_exported_and_every_board_shows_something(
                     "127.0.0.1:9782": f"127.0.0.1:{agents_port}",
                 },
             ) as prometheus,
+            run_agent(monitored, alone, kafka.bootstrap, redis_server.url),
         ):
             fleet.start()
             try:
