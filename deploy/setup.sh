@@ -88,7 +88,8 @@ venv() {
     say "installing the locked packages into .venv (PySpark alone is 450 MB; minutes the first time)"
     local quiet=--quiet
     if [ -t 1 ]; then quiet=; fi
-    .venv/bin/python -m pip install --disable-pip-version-check $quiet \
+    # Of what it would compile, most is never imported; Python compiles the rest when it is.
+    .venv/bin/python -m pip install --disable-pip-version-check $quiet --no-compile \
         --require-hashes -r deploy/requirements-dev.lock
     .venv/bin/python -m pip install --disable-pip-version-check --quiet \
         --no-deps --no-build-isolation --editable .

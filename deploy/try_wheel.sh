@@ -6,8 +6,9 @@ cd "$(dirname "$0")/.."
 environment=$PWD/build/wheel-env
 wheel=$(echo "$PWD"/dist/trimtab-*.whl)
 folder='import sysconfig; print(sysconfig.get_path("purelib"))'
-.venv/bin/python -m venv --clear "$environment"
-"$environment/bin/python" -m pip --quiet --disable-pip-version-check install --no-deps "$wheel"
+.venv/bin/python -m venv --clear --without-pip "$environment"
+.venv/bin/python -m pip --python "$environment/bin/python" --quiet --disable-pip-version-check \
+    install --no-deps --no-compile "$wheel"
 # A path alone: the editable installation in .venv, whose .pth is not read so, stays out.
 .venv/bin/python -c "$folder" > "$("$environment/bin/python" -c "$folder")/needed.pth"
 cd /
