@@ -1,4 +1,4 @@
-"""The job without Spark on a real Kafka and Redis: a batch whenever a test says so.
+"""The job without Spark on a real Kafka and Redis: a batch whenever a test says so, or always.
 
 each batch: what was published since the last one, through both operators as a replay runs them, and
 through the job's own writer; then what it changed, to the journal's topic
@@ -7,7 +7,8 @@ through the job's own writer; then what it changed, to the journal's topic
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, Self, cast
 
@@ -22,11 +23,13 @@ from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
+from streaming.periodic import Periodic
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
@@ -55,6 +58,8 @@ HELD: Final = {
 
 CPU: Final = {"hot:1": 85.0, "warm:1": 40.0, "cold:1": 5.0}
 """Percent, of the same brokers."""
+
+_PAUSE_S: Final = 0.05
 
 
 class PlainJob:
@@ -91,6 +96,7 @@ class PlainJob:
             self._offsets,
             SinkRetry(threading.Event(), Progress(), shown),
             lambda: server_ms(self.client),
+            outcomes=Outcomes(self.client),
         )
         self.start(settings)
 
@@ -160,3 +166,18 @@ class PlainJob:
         self._readers.__exit__()
         self.topics.close()
         self.client.close()
+
+
+@contextmanager
+def going_on(job: PlainJob) -> Iterator[None]:
+    """Batch after batch, by Redis's clock."""
+    failures: list[Exception] = []
+    batches = Periodic(
+        "plain job", _PAUSE_S, lambda: job.batch(server_ms(job.client)), failures.append
+    )
+    batches.start()
+    try:
+        yield
+    finally:
+        batches.stop()
+    assert failures == []

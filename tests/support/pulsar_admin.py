@@ -57,7 +57,9 @@ def build(folder: Path) -> str:
     jars.fetch(jars=locked)
     class_path = os.pathsep.join([str(folder), *(str(jar.path) for jar in locked)])
     javac = Path(java()).with_name("javac")
-    subprocess.run([javac, "-cp", class_path, "-d", folder, HERE / "Batch.java"], check=True)
+    quick = (f"-J{option}" for option in QUICK)
+    compiling = [str(javac), *quick, "-cp", class_path, "-d", str(folder)]
+    subprocess.run([*compiling, str(HERE / "Batch.java")], check=True)
     return class_path
 
 
