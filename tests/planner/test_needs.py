@@ -10,6 +10,7 @@ import pytest
 from simulation.scenarios.reading import load
 from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.load import COUNTED
+from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.resources.needs import Needs, _free
 from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes
@@ -149,3 +150,25 @@ def test_mixed_needs_are_not_made_worse(told: bool) -> None:
     assert moves < 60
     assert max(peaks) <= peaks[0] + 0.03
     assert np.ptp(run.world.levels) <= start + 0.01
+
+
+def test_a_burst_says_nothing_of_the_bundles_beside_it() -> None:
+    """What a burst takes beyond its traffic counts as its own, and is gone with it; dealt out to
+    the bundles beside it, it would make them look heavy until they have moved away."""
+    run = world(need__told=False)
+    before, _ = learned(run, 5)
+    history = run.state.histories.trimtab
+    # Leaps have come back after some minutes before.
+    leaps = LeapRecord(returned=(0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0))
+    run.state = replace(
+        run.state, histories=replace(run.state.histories, trimtab=replace(history, leaps=leaps))
+    )
+    bursts = int(np.argmax(true_needs(run)[0]))
+    broker = int(run.world.owner[bursts])
+    factor = np.ones(240)
+    factor[bursts] = 4.0
+    run.world.vary(factor)
+    assert run.world.levels[broker] > before.usage[broker] + 0.1
+    fleet, _ = learned_again(run, 5, 12)
+    assert fleet.passing == 1
+    np.testing.assert_allclose(fleet.usage, before.usage, atol=0.01)

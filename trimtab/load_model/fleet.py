@@ -24,8 +24,8 @@ from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.odds import bound
-from trimtab.load_model.resources.needs import Needs, learn_needs
-from trimtab.load_model.resources.takes import Takes, compete, takes_of
+from trimtab.load_model.resources.needs import ByKey, Needs, learn_needs
+from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
 from trimtab.names import identities
 from trimtab.settings import Settings
@@ -53,6 +53,8 @@ class Fleet:
     movable: Bools
     variance: Floats
     """(n,) variance of ``usage`` by chance."""
+    whole: float
+    """Bytes/s of a bundle of size 1."""
     ready: bool
     """Whether the noise of any bundle is known, and no large part of the brokers has just come."""
     struck: bool
@@ -93,9 +95,11 @@ def observe_fleet(
     fleet = _predict(view, bundles, history, settings)
     if compete(view.brokers, settings.weights):
         kept = settings.planner.cost_half_life
-        needs = learn_needs(past.needs, view, samples.keys, order, kept)
+        carried = spread_traffic(view.bundles, fleet.size * fleet.whole)
+        bursting = _find_bursting(view, bundles, history)
+        needs = learn_needs(past.needs, view, ByKey(samples.keys, order), bursting, kept)
         history = replace(history, needs=needs)
-        takes = takes_of(view, needs, fleet.size, settings.weights)
+        takes = takes_of(view, needs, carried, settings.weights)
         if takes is not None:
             fleet = replace(fleet, usage=takes.usage, takes=takes)
     elif len(past.needs.keys):
@@ -145,11 +149,23 @@ def _predict(view: View, bundles: _Bundles, history: PlannerHistory, settings: S
         where=where,
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, chance[at], n),
+        whole=whole,
         ready=estimates.known,
         struck=settled and estimates.event,
         limit=limit if relieving.any() else 0.0,
         passing=int(np.count_nonzero(passing)),
     )
+
+
+def _find_bursting(view: View, bundles: _Bundles, history: PlannerHistory) -> Bools:
+    """(n,) whether a broker has a bundle whose leap may pass, or whose newest sample is an outlier:
+    that may be a leap, too."""
+    estimates = history.estimates
+    bursting = estimates.far | expect_levels(history.leaps, estimates, view.now_ms)[1]
+    at = locate_keys(estimates, bundles.keys)[0]
+    hosts, n = view.bundles.owner[bundles.order], len(view.brokers.names)
+    found: Bools = np.bincount(hosts, bursting[at], n) > 0
+    return found
 
 
 def _foresee(

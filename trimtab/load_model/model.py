@@ -11,7 +11,7 @@ from trimtab.arrays import Floats
 from trimtab.load import usage
 from trimtab.load_model.estimating.estimates import Estimates, locate_keys
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.resources.takes import Takes, takes_of
+from trimtab.load_model.resources.takes import Takes, spread_traffic, takes_of
 from trimtab.load_model.traffic_cost import cost_of, traffic_of
 from trimtab.names import identities
 from trimtab.settings import Settings
@@ -61,7 +61,10 @@ def build_model(view: View, history: PlannerHistory, settings: Settings) -> Mode
     takes = None
     if len(history.needs.keys):
         at = locate_keys(history.estimates, identities(view.bundles.names))[0]
-        takes = takes_of(view, history.needs, history.estimates.level[at], settings.weights)
+        level = history.estimates.level[at]
+        traffic = level * float(traffic_of(view.bundles.stats).sum() / max(level.sum(), 1e-9))
+        carried = spread_traffic(view.bundles, traffic)
+        takes = takes_of(view, history.needs, carried, settings.weights)
     foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T
     return Model(
         usage=foreseen[0],

@@ -24,6 +24,8 @@ waits; higher: noise is acted on."""
 JOINED: Final = 4.0
 """Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
 higher: noise long after an event counts as a level shift."""
+_TINY: Final = 1e-12
+"""A share of all traffic too small to divide by."""
 
 
 def _none() -> Floats:
@@ -115,6 +117,13 @@ class Estimates:
     def leaping(self) -> int:
         """How many bundles leapt so recently that others may be about to."""
         return int(np.count_nonzero(self.age <= JOINED))
+
+    @property
+    def far(self) -> Bools:
+        """(m,) whether the newest sample is an outlier."""
+        apart = np.log(np.maximum(self.last, _TINY) / np.maximum(self.level, _TINY))
+        far: Bools = np.abs(apart) > FAR * np.sqrt(self.variance)
+        return far & (self.seen > 0)
 
     @property
     def outlying(self) -> Outlying:

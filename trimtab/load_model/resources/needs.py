@@ -8,6 +8,8 @@ own     = what traffic does not tell. A broker's report says the sum over its bu
           sum is off is dealt out to them and to the broker by their variances (a Kalman filter
           with one row a broker, Kalman 1960, that keeps no covariances). A bundle that arrives is
           unsure and those that were there are not: so a move tells what the moved bundle takes.
+          Nothing is learned from a broker while a bundle of it bursts: what the burst takes beyond
+          its traffic would be dealt out to the bundles beside it, and stay theirs.
 doubt   = the standard deviation of own: at first what the brokers' residuals differ by, divided
           over their bundles; a move makes it smaller
 """
@@ -95,8 +97,20 @@ class _Bundles(NamedTuple):
     """(m,) row of the broker that it was on, in this view; -1 if there was none."""
 
 
-def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: float) -> Needs:
-    """The needs after a view's reports; ``keys`` ascend and are those of the bundles ``order``."""
+class ByKey(NamedTuple):
+    """The m bundles of a view by ascending key."""
+
+    keys: Keys
+    order: Ints
+    """(m,) the view's row of each key."""
+
+
+def learn_needs(past: Needs, view: View, by_key: ByKey, bursting: Bools, half_life: float) -> Needs:
+    """The needs after a view's reports.
+
+    ``bursting``: (n,) whether a broker has a bundle that bursts, or may.
+    """
+    keys, order = by_key
     brokers, n = view.brokers, len(view.brokers.names)
     row_of = {name: row for row, name in enumerate(past.brokers)}
     at = np.array([row_of.get(name, -1) for name in brokers.names], np.int64)
@@ -126,6 +140,7 @@ def learn_needs(past: Needs, view: View, keys: Keys, order: Ints, half_life: flo
     traffic = PRIOR @ view.bundles.long[:, order]
     share = traffic / np.maximum(np.bincount(hosts, traffic, n), _TINY)[hosts]
     own = bundles.own + freed[:, hosts] * share
+    news &= ~bursting
     used = brokers.resources[COUNTED] / 100 * limits
     off = used - fit.slopes @ brokers.traffic - base - _sums(own, hosts, n)
     # The filter: each broker's sum is off by this much, and so is each part, by its variance.

@@ -14,7 +14,7 @@ from trimtab.load_model.resources.needs import Needs, weights_of
 from trimtab.load_model.resources.slopes import PRIOR
 from trimtab.names import identities
 from trimtab.settings import WeightSettings
-from trimtab.view import Brokers, View
+from trimtab.view import Brokers, Bundles, View
 
 _RIVAL: Final = 0.35
 """The part of a broker's usage, or of the mean if that is more, at which another resource competes.
@@ -82,8 +82,15 @@ def compete(brokers: Brokers, weights: WeightSettings) -> bool:
     return False
 
 
-def takes_of(view: View, needs: Needs, size: Floats, weights: WeightSettings) -> Takes | None:
-    """What the bundles of a view take, of (m,) shares of its traffic, from needs that count its
+def spread_traffic(bundles: Bundles, traffic: Floats) -> Floats:
+    """(4, m) statistics of bundles with this (m,) ``traffic``, in bytes/s, in the proportions of
+    their averages."""
+    parts: Floats = bundles.long / np.maximum(PRIOR @ bundles.long, 1e-12)
+    return parts * traffic
+
+
+def takes_of(view: View, needs: Needs, carried: Floats, weights: WeightSettings) -> Takes | None:
+    """What the bundles of a view take with (4, m) traffic ``carried``, from needs that count its
     reports; None if the needs are of other bundles or brokers."""
     keys = identities(view.bundles.names)
     order = np.argsort(keys)
@@ -91,10 +98,6 @@ def takes_of(view: View, needs: Needs, size: Floats, weights: WeightSettings) ->
         return None
     n, limits = len(view.brokers.names), view.brokers.limits[COUNTED]
     scale = np.where(limits > 0, _weight(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
-    stats = view.bundles.long
-    share = stats / np.maximum(PRIOR @ stats, 1e-12)
-    total = float((PRIOR @ view.bundles.stats).sum())
-    carried = share * size * (total / max(float(size.sum()), 1e-9))
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure
     need = np.maximum(needs.slopes @ carried + own, 0.0)
