@@ -121,6 +121,8 @@ class View:
     splitting: frozenset[str] = frozenset()
     """Bundles that are being split, by the records, even if no broker reports them, and those that
     this round splits."""
+    left: Mapping[str, str] = field(default_factory=dict)
+    """Bundle to the broker that a round of the last hour took it from, as strategies see it."""
     trouble: RepairNeeds = NOTHING_TO_REPAIR
 
     @property

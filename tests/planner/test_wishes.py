@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -227,3 +227,16 @@ def test_a_giant_is_no_reason_to_leave_the_others_apart() -> None:
     view = carrying({"a": [("t/0", 3.0)], "b": [("t/1", 0.05)] * 14, "c": [("t/2", 0.05)] * 3})
     wishes = wished(view)
     assert {(wish.source, wish.destination) for wish in wishes} == {(1, 2)}
+
+
+def test_a_bundle_goes_straight_back_only_if_no_other_does_as_well() -> None:
+    view = carrying({"a": [("t/n", 0.1)] * 6, "b": [("t/n", 0.1)] * 2})
+    names = view.bundles.names
+
+    def moved(left: Iterable[str]) -> set[str]:
+        return {names[wish.bundle] for wish in wished(replace(view, left=dict.fromkeys(left, "b")))}
+
+    usual = moved([])
+    assert len(usual) == len(moved(usual)) == 2
+    assert not usual & moved(usual)
+    assert moved(names) == usual

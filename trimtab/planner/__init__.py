@@ -42,6 +42,9 @@ __all__ = ["is_learning", "is_waiting", "shed"]
 _WORTH: Final = 0.1
 """The part of a range's excess over the target that a plan must gain. Lower: moves for little;
 higher: a fleet that can improve only slowly stays as it is."""
+_TRIES: Final = 3
+"""How often a plan is looked for without the bundles that one moved straight back. Lower: some go
+back; higher: a plan takes longer."""
 _EPSILON: Final = 1e-9
 """Tolerance for rounding: a plan that reaches its range is finished."""
 
@@ -121,6 +124,23 @@ def _plan_pool(draft: Draft, found: Prospect, unrest: float, history: PlannerHis
     draft.giants += giants
 
 
+def _find_plan(draft: Draft, found: Prospect, width: float) -> Trial:
+    """The best plan for a range of ``width``: one without moves straight back if it is as good."""
+    effort = draft.settings.planner.effort
+    best = plan = find_plan(found.ground, draft.keeps(found.ground), width, effort)
+    staying: set[int] = set()
+    for _ in range(_TRIES):
+        returning = draft.find_returning(plan.steps)
+        if not returning:
+            break
+        staying |= returning
+        ground = draft.ground(found.pool, staying)
+        plan = find_plan(ground, draft.keeps(ground), width, effort)
+        if plan.range > max(width, best.range) + _EPSILON:
+            return best
+    return best if draft.find_returning(plan.steps) else plan
+
+
 def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHistory) -> None:
     """Add the moves of one pool to the draft."""
     # Moves of other bundles between the same brokers count.
@@ -133,10 +153,9 @@ def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHist
         width = max(width, CLEARLY * found.floor)
     range_ = find_range_after(ground, draft.fleet, ())
     width = range_ - draft.reach * (range_ - width)
-    keeps, effort = draft.keeps(ground), settings.planner.effort
 
     def plan(width: float) -> Trial:
-        return find_plan(ground, keeps, width, effort)
+        return _find_plan(draft, found, width)
 
     waits = is_waiting(history, draft.view.now_ms)
     best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)

@@ -7,7 +7,7 @@ receives = the brokers of a pool that the round lets a shedder choose: within th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,9 +49,18 @@ class Draft:
         placement = settings.placement
         self._choosy = bool(placement.load_manager) or placement.prefer_later_versions
 
-    def ground(self, pool: Pool) -> Ground:
-        """The start of a pool's plan."""
-        return Ground.of(self.fleet, pool.brokers, pool.free, self._receives(pool))
+    def ground(self, pool: Pool, staying: Collection[int] = ()) -> Ground:
+        """The start of a pool's plan; bundle rows ``staying`` are not moved."""
+        free = pool.free
+        if staying:
+            free = free.copy()
+            free[[*staying]] = False
+        return Ground.of(self.fleet, pool.brokers, free, self._receives(pool))
+
+    def find_returning(self, steps: Sequence[BoardMove]) -> set[int]:
+        """Rows of the bundles that the steps take back to the broker that they left of late."""
+        names, brokers, left = self.view.bundles.names, self.view.brokers.names, self.view.left
+        return {s.bundle for s in steps if left.get(names[s.bundle]) == brokers[s.destination]}
 
     def keeps(self, ground: Ground) -> list[int]:
         """(n,) bundles each broker must keep of those it could give: one if it has no others."""

@@ -1,6 +1,7 @@
 """What the strategies are shown, and what they propose.
 
-show the available part of the view, without what is cooling down or in flight
+show the available part of the view, without what is cooling down or in flight, and where bundles
+  came from
 splits that operators ask for, and merges that they approve, are granted or refused; their bundles
   stay for the rest of the round, as do pinned ones and those whose changes wait
 the split trigger proposes; its bundles stay for the rest of the round
@@ -58,6 +59,7 @@ def ask_strategies(
     ordered = OrderedReshaping()
     if state.asked or state.approved_merges or state.asked_merges:
         ordered, view, state = take_ordered_reshaping(view, state, settings)
+    view = replace(view, left={bundle: broker for bundle, (broker, _) in state.left.items()})
     still = {*view.in_flight.tolist(), *cooling, *ordered.rows, *held}
     view = hold(view, [*still], _names(view.bundles, ordered.splits))
     triggered, hindered, state = _ask_trigger(view, state, settings)

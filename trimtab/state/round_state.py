@@ -26,6 +26,9 @@ from trimtab.wire.columns import pack, unpack
 
 _SHARED: Final = {"planned": "trimtab", "least-predicted-usage": "trimtab"}
 """Strategies that share another strategy's history."""
+_STRAIGHT_BACK_MS: Final = 3_600_000
+"""For how long it is remembered which broker a bundle left. Shorter: bundles bounce; longer: more
+to remember, and plans with fewer bundles to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class RoundState:
     histories: Histories = field(default_factory=Histories)
     recent: dict[str, int] = field(default_factory=dict)
     """Bundle to the time (ms) a round moved it, while its grace period lasts."""
+    left: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Bundle to the broker that a round last moved it from, and when (ms); kept for an hour."""
     relieved: dict[str, int] = field(default_factory=dict)
     """Broker to the time (ms) a round last took a bundle off it."""
     averages: BrokerAverages = field(default_factory=BrokerAverages)
@@ -148,6 +153,7 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
     # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
     horizon = now_ms - settings.round.grace_period * 1000
     recent = {bundle: moved for bundle, moved in state.recent.items() if moved >= horizon}
+    left = {b: last for b, last in state.left.items() if now_ms - last[1] <= _STRAIGHT_BACK_MS}
     children = {bundle: since for bundle, since in state.halves.items() if since >= horizon}
     strategies = (settings.round.shedding, settings.round.placement)
     histories = state.histories
@@ -167,6 +173,7 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
         strategies=strategies,
         histories=histories,
         recent=recent,
+        left=left,
         halves=children,
         breaker=state.breaker if held_back else state.breaker.closed(),
         ledger=ledger,
@@ -183,5 +190,6 @@ def start_cooldowns(plan: Plan, state: RoundState, now_ms: int) -> RoundState:
     return replace(
         state,
         recent=state.recent | dict.fromkeys(changed, now_ms),
+        left=state.left | {move.bundle: (move.source, now_ms) for move in plan.moves},
         relieved=state.relieved | {move.source: now_ms for move in plan.moves},
     )
