@@ -1,0 +1,81 @@
+"""What a broker offers beside `agent.broker.Broker` so that its topics can migrate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol, runtime_checkable
+
+from trimtab.migration.migration import Target
+
+
+class CannotMigrate(Exception):
+    """A step that failed, with the reason: it is counted, shown to operators, and tried again."""
+
+
+@runtime_checkable
+class Migrating(Protocol):
+    """A broker whose topics can migrate. The agent's thread makes all calls, one at a time.
+
+    Each call names a topic of a bundle that this broker serves, must be harmless when repeated, and
+    raises CannotMigrate with a reason when it fails: a crash, or a new owner, repeats what was not
+    written down. None may take longer than a third of the lease.
+
+    A broker without these methods takes no part: its topics stay where they are, and the progress
+    names them as active.
+    """
+
+    def topics_of(self, bundle: str) -> Collection[str]:
+        """The topics that exist in a loaded bundle, loaded or not.
+
+        It excludes a creation that is under way. A creation asks ``Agent.green_for`` first, under
+        the same lock, and creates the topic only if the answer is None: what this call does not
+        name is created on green, or named by the next call.
+        """
+        ...
+
+    def create_on(self, target: Target, topic: str) -> None:
+        """Create tenant, namespace, policies, the topic, and each subscription on green, so that
+        green keeps every message from the first one. What exists there is left as it is."""
+        ...
+
+    def hold(self, topic: str) -> None:
+        """From now on tell producers to try again; writes that were accepted are replicated."""
+        ...
+
+    def terminate(self, topic: str, target: Target) -> None:
+        """Accept no write any more, also after a restart or at another owner; redirect producers to
+        green from now on. Returns once no write can succeed here."""
+        ...
+
+    def replication_backlog(self, topic: str) -> int:
+        """How many messages other regions lack; 0 without replication."""
+        ...
+
+    def backlog(self, topic: str) -> Mapping[str, int]:
+        """How many messages each subscription has not acknowledged; without those that were
+        redirected."""
+        ...
+
+    def redirect(self, topic: str, subscription: str, target: Target) -> None:
+        """Send the consumers of a drained subscription to green, then delete it here. Those that
+        come for it later are sent there as well."""
+        ...
+
+    def remove(self, topic: str, target: Target) -> None:
+        """Delete the topic here; who comes for it later is sent to green, and nobody creates it."""
+        ...
+
+    def take_back(self, topic: str, target: Target) -> bool:
+        """End the topic on green, then say whether green had taken no write of it: True means that
+        none was taken, and that none can be.
+
+        In this order, as a write between question and end would be lost. A real Pulsar answers
+        ``POST .../terminate`` with the last message's position; what it had not taken a write of
+        is then deleted there. False leaves the topic on green as it was.
+        """
+        ...
+
+    def reopen(self, topic: str) -> None:
+        """Serve the topic here again, with its subscriptions, as before it was held or terminated.
+        A topic that was removed is made anew."""
+        ...

@@ -1,0 +1,168 @@
+"""A migration: what goes where, in which waves, and how far it has come.
+
+Replaced, never changed. In Redis and on Kafka it stands as JSON with these names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from zlib import crc32
+
+from trimtab.migration.life import TRANSITIONS, MigrationEvent, MigrationState
+from trimtab.migration.scopes import covers
+from trimtab.migration.topic_life import LEFT, TopicState
+
+_WHOLE: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Green's URLs, by Pulsar's names (``ClusterUrl``), which clients and REST know."""
+
+    serviceUrl: str = ""
+    """Its web service: lookups, and all that is asked of green."""
+    serviceUrlTls: str = ""
+    brokerServiceUrl: str = ""
+    """What clients connect to."""
+    brokerServiceUrlTls: str = ""
+
+    @property
+    def web(self) -> str:
+        """The web service to ask; with TLS if there is one."""
+        return self.serviceUrlTls or self.serviceUrl
+
+    def urls(self) -> dict[str, str]:
+        """Those that are set, by name."""
+        names = ("serviceUrl", "serviceUrlTls", "brokerServiceUrl", "brokerServiceUrlTls")
+        return {name: getattr(self, name) for name in names if getattr(self, name)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Topics that go together: those of the scopes whose hash is below ``share`` of the ring."""
+
+    scopes: tuple[str, ...]
+    share: float = 1.0
+    """0.05: a twentieth of them, as a first try."""
+
+    def has(self, topic: str) -> bool:
+        """Whether a topic is in this wave, if it was in none before."""
+        covered = any(covers(scope, topic) for scope in self.scopes)
+        return covered and crc32(topic.encode()) < self.share * _WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What must hold before the next wave begins."""
+
+    backlog: int = 0
+    """Most messages that topics of the waves so far may have left. High: green's consumers wait
+    for blue's; low: a slow consumer holds everything up."""
+    error_rate: float = 0.05
+    """Largest share of steps that may fail. Above it the migration pauses in a wave too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Topics of one wave, or of one namespace, by state; and what is left of them."""
+
+    active: int = 0
+    replicating: int = 0
+    terminated: int = 0
+    draining: int = 0
+    migrated: int = 0
+    stays: int = 0
+    """Those, in whichever state, that a rollback leaves on green."""
+    backlog: int = 0
+    """Messages left on blue in topics that were terminated."""
+    attempts: int = 0
+    """Steps tried, and how many of them failed."""
+    errors: int = 0
+
+    @property
+    def left(self) -> int:
+        """Topics that are still on blue."""
+        return sum(getattr(self, state.value) for state in LEFT)
+
+    @property
+    def begun(self) -> int:
+        """Topics on their way or there: what a rollback has to judge."""
+        return self.left - self.active + self.migrated
+
+    @property
+    def topics(self) -> int:
+        return self.left + self.migrated
+
+    def of(self, state: TopicState) -> int:
+        """How many are in a state."""
+        found: int = getattr(self, state.value)
+        return found
+
+    def plus(self, other: Counts) -> Counts:
+        """The sum of both."""
+        names = self.__dataclass_fields__
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One migration. Times are batch timestamps (epoch ms)."""
+
+    id: str
+    cluster: str
+    scope: str
+    target: Target
+    state: MigrationState = MigrationState.RUNNING
+    waves: tuple[Wave, ...] = ()
+    """In order; topics of the scope that are in none of them follow as a last wave."""
+    gate: Gate = Gate()
+    check_s: float = 1.0
+    """Seconds between two looks of an owner at a topic."""
+    wave: int = 0
+    """The last wave that has begun, from 0."""
+    counts: tuple[Counts, ...] = ()
+    """As last seen, by wave."""
+    seen: int = 0
+    """When they were seen."""
+    unseen: int = 0
+    """Bundles of the scope whose owner has not named their topics."""
+    why: str = ""
+    """Why it is paused, or why the next wave waits."""
+    at: int = 0
+    """When it began."""
+    ended: int = 0
+    by: str = ""
+    reason: str = ""
+    v: int = 1
+
+    def after(self, event: MigrationEvent, **changes: Any) -> Migration:
+        """The migration after a legal event."""
+        return replace(self, state=TRANSITIONS[self.state][event], **changes)
+
+    def wave_of(self, topic: str) -> int:
+        """The wave, from 0, of a topic in the scope."""
+        numbers = (number for number, wave in enumerate(self.waves) if wave.has(topic))
+        return next(numbers, len(self.waves))
+
+    @property
+    def last_wave(self) -> int:
+        """The number of the wave of all that is in no other."""
+        return len(self.waves)
+
+    @property
+    def total(self) -> Counts:
+        """All waves together."""
+        total = Counts()
+        for each in self.counts:
+            total = total.plus(each)
+        return total
+
+    def takes_new(self, topic: str) -> bool:
+        """Whether a topic that does not exist yet is created on green."""
+        if not covers(self.scope, topic):
+            return False
+        if self.state is MigrationState.COMPLETED:
+            return True
+        open_now = self.state in (MigrationState.RUNNING, MigrationState.PAUSED)
+        return open_now and self.wave_of(topic) <= self.wave

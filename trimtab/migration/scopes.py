@@ -1,0 +1,48 @@
+"""Scopes: which topics a migration is about.
+
+A scope is a text: ``cluster`` for all, ``tenant/namespace``, or a topic's whole name
+(``persistent://tenant/namespace/topic``). These three forms cannot be taken for one another.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+CLUSTER: Final = "cluster"
+"""The scope that has all topics."""
+
+_NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
+"""The characters of Pulsar's NamedEntity."""
+_TOPIC: Final = re.compile(r"(?:non-)?persistent://([-=:.\w]+/[-=:.\w]+)/[^/\x00-\x20\x7f]+")
+_SYSTEM: Final = re.compile(r"__change_events|__transaction_.*|__trimtab.*")
+"""Pulsar's topics for its own use, by the last part of their name."""
+
+
+def is_scope(text: str) -> bool:
+    """Whether a text is one of the three forms."""
+    return text == CLUSTER or bool(_NAMESPACE.fullmatch(text) or _TOPIC.fullmatch(text))
+
+
+def namespace_of(scope: str) -> str:
+    """The namespace of a topic, or of a scope; empty for the cluster's."""
+    topic = _TOPIC.fullmatch(scope)
+    if topic is not None:
+        return topic[1]
+    return "" if scope == CLUSTER else scope
+
+
+def covers(scope: str, topic: str) -> bool:
+    """Whether a topic is in a scope."""
+    return scope in (CLUSTER, topic, namespace_of(topic))
+
+
+def overlap(one: str, other: str) -> bool:
+    """Whether some topic can be in both scopes."""
+    return one in (CLUSTER, other, namespace_of(other)) or other in (CLUSTER, namespace_of(one))
+
+
+def is_system(topic: str) -> bool:
+    """Whether a topic is Pulsar's own: each cluster has its own, and none migrates."""
+    namespace, _, name = topic.removeprefix("non-").removeprefix("persistent://").rpartition("/")
+    return namespace == "pulsar/system" or bool(_SYSTEM.fullmatch(name))

@@ -1,0 +1,133 @@
+"""What may become of one topic that migrates, as one table: docs/migration.md draws it.
+
+Three rules for edits to this file. Every legal change of a topic's record is a row of TRANSITIONS,
+because the Lua script gets this same table. No row leads to a state in which both blue and green
+accept writes: from TERMINATED on, blue accepts none. And no row leads back to ACTIVE unless green
+has taken no write of the topic, and can take none any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class TopicState(StrEnum):
+    """How far a topic has come."""
+
+    UNKNOWN = "unknown"
+    """It has no record: its bundle's owner has not named it, or its users deleted it."""
+    ACTIVE = "active"
+    """Blue serves it as ever."""
+    REPLICATING = "replicating"
+    """Producers are told to try again, until all that blue has is replicated to other regions."""
+    TERMINATED = "terminated"
+    """Blue accepts no write any more. Producers are redirected to green; consumers stay."""
+    DRAINING = "draining"
+    """Consumers whose subscription is drained are redirected; some subscription has a backlog."""
+    MIGRATED = "migrated"
+    """Nothing of it is left on blue, where it is not created again."""
+
+
+class TopicEvent(StrEnum):
+    """What the owner of a topic's bundle has done."""
+
+    ENLIST = "enlist"
+    """Named a topic of the scope."""
+    FORGET = "forget"
+    """Found that users have deleted it before it was terminated."""
+    HOLD = "hold"
+    """Told its producers to try again, as other regions lack messages of it."""
+    TERMINATE = "terminate"
+    """Created its resources on green, then ended its writes."""
+    DRAIN = "drain"
+    """Redirected the consumers that are done; a backlog is left."""
+    FINISH = "finish"
+    """Redirected the last consumer, and deleted it."""
+    REOPEN = "reopen"
+    """Took it back from green, which had taken no write of it."""
+    STAY = "stay"
+    """Found that green has taken a write of it: it migrates on, whatever becomes of the rest."""
+
+
+class Given(StrEnum):
+    """A further condition of an event."""
+
+    NOTHING = "nothing"
+    OPEN_WAVE = "open-wave"
+    """The migration runs, and the topic's wave has begun."""
+    ONWARD = "onward"
+    """The migration is not rolled back; or it is, and the topic stays on green."""
+    ROLLING_BACK = "rolling-back"
+    """The migration is being rolled back, and the topic does not stay on green."""
+    NEW = "new"
+    """The topic is not enlisted in this migration, which is under way."""
+
+
+class Effect(NamedTuple):
+    """What one event makes of a topic."""
+
+    state: TopicState
+    given: Given = Given.NOTHING
+    stays: bool = False
+    """Whether the topic stays on green from now on, if the migration is rolled back."""
+
+
+_S, _E = TopicState, TopicEvent
+
+_BACK: Final = MappingProxyType({_E.REOPEN: Effect(_S.ACTIVE, Given.ROLLING_BACK)})
+
+
+def _judged(state: TopicState) -> dict[TopicEvent, Effect]:
+    """What a rollback may make of a topic that green may have taken a write of."""
+    return {**_BACK, _E.STAY: Effect(state, Given.ROLLING_BACK, stays=True)}
+
+
+TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingProxyType(
+    {
+        _S.UNKNOWN: MappingProxyType({_E.ENLIST: Effect(_S.ACTIVE, Given.NEW)}),
+        _S.ACTIVE: MappingProxyType(
+            {
+                _E.ENLIST: Effect(_S.ACTIVE, Given.NEW),
+                _E.FORGET: Effect(_S.UNKNOWN),
+                _E.HOLD: Effect(_S.REPLICATING, Given.OPEN_WAVE),
+                _E.TERMINATE: Effect(_S.TERMINATED, Given.OPEN_WAVE),
+            }
+        ),
+        _S.REPLICATING: MappingProxyType(
+            {
+                _E.FORGET: Effect(_S.UNKNOWN),
+                _E.TERMINATE: Effect(_S.TERMINATED, Given.OPEN_WAVE),
+                **_BACK,
+            }
+        ),
+        _S.TERMINATED: MappingProxyType(
+            {
+                _E.DRAIN: Effect(_S.DRAINING, Given.ONWARD),
+                _E.FINISH: Effect(_S.MIGRATED, Given.ONWARD),
+                **_judged(_S.TERMINATED),
+            }
+        ),
+        _S.DRAINING: MappingProxyType(
+            {
+                _E.DRAIN: Effect(_S.DRAINING, Given.ONWARD),
+                _E.FINISH: Effect(_S.MIGRATED, Given.ONWARD),
+                **_judged(_S.DRAINING),
+            }
+        ),
+        _S.MIGRATED: MappingProxyType(_judged(_S.MIGRATED)),
+    }
+)
+"""What each event makes of a topic in each state; all others are refused."""
+
+REDIRECTING: Final = frozenset({_S.TERMINATED, _S.DRAINING, _S.MIGRATED})
+"""States in which producers are sent to green."""
+LEFT: Final = frozenset({_S.ACTIVE, _S.REPLICATING, _S.TERMINATED, _S.DRAINING})
+"""States of topics that are still on blue."""
+
+
+def allows(state: TopicState, event: TopicEvent) -> bool:
+    """Whether ``event`` may happen to a topic in ``state``, if its condition holds."""
+    return event in TRANSITIONS[state]

@@ -1,0 +1,100 @@
+"""A topic's record while it migrates, and the request by which its owner changes it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from trimtab.migration.topic_life import TopicEvent, TopicState
+from trimtab.model import NO_EPOCH, Epoch
+
+LONGEST_PROBLEM: Final = 300
+"""Characters that are kept of why a step failed: a thousand topics' reasons are read at once."""
+
+
+class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a topic has come, in the hash of its namespace."""
+
+    state: TopicState
+    migration: str
+    """The id of the migration that it is part of."""
+    wave: int = 0
+    epoch: Epoch = NO_EPOCH
+    """The epoch of its bundle's record when it was written."""
+    backlog: int = 0
+    """Messages left on blue once it is terminated."""
+    stays: bool = False
+    """A rollback found that green has taken a write of it."""
+    problem: str = ""
+    """Why its last step failed; empty once one succeeded."""
+    v: int = 1
+
+
+class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request of the broker that owns ``bundle``: do ``event`` to ``topic`` if its state is
+    ``expect``. Without an event only its backlog and ``problem`` are noted."""
+
+    topic: str
+    bundle: str
+    epoch: Epoch
+    """Of the bundle's record, by which the broker serves it."""
+    migration: str
+    expect: TopicState
+    event: TopicEvent | None = None
+    wave: int = 0
+    """Of the topic; ENLIST notes it."""
+    backlog: int = 0
+    problem: str = ""
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """A bundle whose topics of the waves so far are all enlisted; none is created there any more."""
+
+    bundle: str
+    epoch: Epoch
+    migration: str
+    wave: int
+    """The last wave that had begun when its owner listed its topics."""
+
+
+class TopicCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The argument of one run of the topic script."""
+
+    broker: str
+    session: str
+    """Of the asking process; a text, because Lua would round the number."""
+    changes: tuple[TopicChange, ...] = ()
+    named: tuple[Named, ...] = ()
+
+
+class TopicRefused(StrEnum):
+    """Why a topic was not changed."""
+
+    UNKNOWN_MIGRATION = "unknown-migration"
+    """There is none of that id, or it cannot be read."""
+    NO_LEASE = "no-lease"
+    """The asking process does not hold the broker's lease."""
+    NOT_OWNER = "not-owner"
+    """The broker does not serve the bundle by this epoch: another owner goes on."""
+    STALE_STATE = "stale-state"
+    """The topic has another state than expected: read it again, then decide again."""
+    OTHER_MIGRATION = "other-migration"
+    """The topic is part of another migration."""
+    ILLEGAL = "illegal-transition"
+    """The table has no such row."""
+    NOT_NOW = "not-now"
+    """The migration is not in a state, or the wave has not begun, in which this may happen."""
+
+
+class TopicOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The script's answer to one change: the record that stands now, and why it was refused."""
+
+    topic: str
+    reason: TopicRefused | None = None
+    record: TopicRecord | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.reason is None
