@@ -6,6 +6,7 @@ each turn:
   if the lease had lapsed: serve nothing, then agree on ownership again; serve each bundle from
     then on, and report and renew in between
   forget old records, once an hour
+  take a few topics to green, or back, while a migration asks for it
   obey remaining commands, else wait for new ones and obey those; none while the store is closed
 A turn that finds the store absent, closed or forbidden ends early and is retried after a growing
 pause. An older process of the same name may still serve: this one waits until that lease ends.
@@ -19,6 +20,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 import structlog
@@ -31,10 +33,12 @@ from agent.forgetting import Forgetter
 from agent.holdings import Holdings
 from agent.leasing import LeaseHolder, Superseded
 from agent.links import AgentSettings, Links
+from agent.migration.mover import Mover
 from agent.reports.due_reports import DueReports
 from agent.seeding import look_again, seed
 from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
 from sinks.redis.leasing.lease import Lease, Renewal
+from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.load_report import LocalBrokerData
@@ -78,6 +82,15 @@ class Agent:
         self._handed_over = handed_over
         self._holdings = Holdings(links.clock)
         self._lease = LeaseHolder(settings, links, self._holdings)
+        self._mover = Mover(
+            settings.cluster,
+            settings.broker,
+            settings.session,
+            broker,
+            links.topics,
+            self._holdings,
+            links.clock,
+        )
         self._obeyer = Obeyer(
             settings.cluster,
             settings.broker,
@@ -89,6 +102,8 @@ class Agent:
             self._note_declined,
             self._note_forgotten,
             self._note_frozen,
+            self._mover.resume,
+            self._mover.wake,
         )
         self._forgetter = Forgetter(self._obeyer)
         self._forget_at = links.clock() + settings.forget_every
@@ -144,6 +159,14 @@ class Agent:
         """
         return self._holdings.epoch(bundle)
 
+    def green_for(self, topic: str) -> Target | None:
+        """Where clients of a topic go instead: the other cluster's URLs, if it migrates there.
+
+        Ask before a topic is created, and whenever a client comes for one that is not here; a topic
+        that is here and not redirected yet is served all the same. Any thread may call this.
+        """
+        return self._mover.green_for(topic)
+
     @property
     def seeded(self) -> bool:
         """Whether this broker and the store agree on everything that it owns."""
@@ -180,6 +203,7 @@ class Agent:
                 # Before commands: a bundle that leaves would stay unserved until the store opens.
                 self._look_again()
             self._forget_if_due()
+            self._mover.look(partial(self._keep_the_lease, self._lease.lapses))
             self._obey()
             # Last: nothing waits for it.
             self._reports.tell_urls_if_due()
@@ -352,8 +376,9 @@ class Agent:
 
     def _block_ms(self) -> int:
         # With 0 Redis would wait for ever.
-        free = min(self._due() - self._links.clock(), self._settings.longest_wait)
-        return max(1, round(1000 * free))
+        due = min(self._due(), self._mover.next_at)
+        free = min(due - self._links.clock(), self._settings.longest_wait)
+        return max(1, round(1000 * max(free, 0.0)))
 
     def _due(self) -> float:
         return min(self._reports.next_at, self._lease.renew_at)

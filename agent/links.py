@@ -11,7 +11,7 @@ from redis import Redis
 
 from agent.clock import boot_clock, watch_server_time
 from agent.lookup.claiming import Claims
-from agent.ports import Commands, LeaseKeeper, Reports, Store, UrlBook
+from agent.ports import Commands, LeaseKeeper, Reports, Store, Topics, UrlBook
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Cadence, Reporter
 from agent.seen import Seen
@@ -20,6 +20,7 @@ from sinks.redis.hints import PlacementHints
 from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.service_urls import UrlStore
+from sinks.redis.topics import TopicStore
 from trimtab.store.server_time import ServerTime
 
 
@@ -65,6 +66,7 @@ class Links:
     urls: UrlBook
     seen: Seen
     claims: Claims
+    topics: Topics
     clock: Callable[[], float]
     server_time: ServerTime
     """Redis's clock as seen by this machine's; updated at each renewal."""
@@ -97,6 +99,7 @@ class Links:
             urls=UrlStore(client),
             seen=Seen(settings.state, settings.cluster, settings.broker),
             claims=claims,
+            topics=TopicStore(client),
             clock=boot_clock,
             server_time=server_time,
         )

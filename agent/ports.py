@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from sinks.redis.hints import Counted
 from sinks.redis.leasing.lease import Lease
+from trimtab.migration.migration import Migration
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
+from trimtab.wire.topics import TopicCall, TopicOutcome, TopicRecord
 
 
 class Store(Protocol):
@@ -71,6 +73,16 @@ class HintReader(Protocol):
     def group_of(self, cluster: str, namespace: str) -> tuple[str, tuple[str, ...]] | None: ...
 
     def count(self, cluster: str, namespaces: Sequence[str], tallies: Sequence[str]) -> Counted: ...
+
+
+class Topics(Protocol):
+    """`sinks.redis.topics.TopicStore`."""
+
+    def migrations(self, cluster: str) -> Mapping[str, Migration]: ...
+
+    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]: ...
+
+    def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]: ...
 
 
 class UrlBook(Protocol):

@@ -39,6 +39,10 @@ WITHOUT_OWNER: Final = frozenset({State.FREE, State.DELETED, State.QUARANTINED})
 """The states whose records name no owner; those of all others do."""
 
 
+SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
+"""States in which the record's owner serves clients."""
+
+
 class Event(StrEnum):
     """What happens to a record: first the job's and operators' events, then the brokers'."""
 

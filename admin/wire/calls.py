@@ -15,6 +15,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from trimtab.model import Epoch
 from trimtab.ownership import LONGEST_LEASE_MS, State
 from trimtab.wire.ownership import Record, Refused, Transition
+from trimtab.wire.topics import TopicRefused
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,6 +30,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The bundle's record now; absent if it has none."""
     others: dict[str, str] = {}
     """The records, now, of the neighbour and the children that the request names."""
+
+
+class TopicSaid(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The topic script's answer to one change. A record is the JSON text as stored, inside a JSON
+    string: decode it a second time."""
+
+    topic: str
+    reason: TopicRefused | None = None
+    """Why it was refused; absent if it was not."""
+    record: str | None = None
+    """The topic's record now; absent if it has none."""
 
 
 class Call(NamedTuple):

@@ -7,9 +7,12 @@ from typing import Final
 
 from trimtab.doubt import Doubt
 from trimtab.intent_rules import IntentRule
+from trimtab.migration.migration import Counts, Migration, Target, Wave
+from trimtab.migration.topic_life import TopicEvent, TopicState
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.reasons import Reason
+from trimtab.store.ring import position
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.control import Intent, IntentKind
@@ -27,6 +30,7 @@ from trimtab.wire.ownership import (
     Transition,
 )
 from trimtab.wire.rows import DeadLetter
+from trimtab.wire.topics import TopicCall, TopicChange, TopicRecord
 
 CLUSTER: Final = "east"
 BROKER: Final = "10.0.0.7:8080"
@@ -71,6 +75,10 @@ def _command(kind: CommandKind, reason: Reason = Reason.OVER_AVERAGE, **members:
     )
     return base.stamped(RELEASING.epoch, AT, AT + 20_000)
 
+
+_GREEN: Final = Target(
+    serviceUrl="http://green.example:8080", brokerServiceUrl="pulsar://green.example:6650"
+)
 
 TRANSFER: Final = _command(CommandKind.TRANSFER, source=BROKER, destination=OTHER)
 
@@ -117,7 +125,50 @@ COMMANDS: Final[dict[CommandKind, Command]] = {
     CommandKind.MERGE: _command(
         CommandKind.MERGE, Reason.COLD_NEIGHBOURS, source=BROKER, neighbour=UPPER
     ),
+    CommandKind.TOPIC_MIGRATED: Command(
+        id="move-1/running/0",
+        cluster=CLUSTER,
+        broker=BROKER,
+        kind=CommandKind.TOPIC_MIGRATED,
+        bundle="",
+        migration="move-1",
+        scope="public/orders",
+        target=_GREEN,
+    ),
 }
+
+MIGRATION: Final = Migration(
+    id="move-1",
+    cluster=CLUSTER,
+    scope="public/orders",
+    target=_GREEN,
+    waves=(Wave(("public/orders",), 0.1),),
+    counts=(Counts(terminated=1, draining=2, migrated=7, backlog=120, attempts=31), Counts(80)),
+    seen=AT,
+    at=AT,
+    by="ann",
+)
+
+TOPIC: Final = TopicRecord(
+    state=TopicState.DRAINING, migration="move-1", epoch=OWNED.epoch, backlog=120
+)
+
+TOPIC_CALL: Final = TopicCall(
+    broker=BROKER,
+    session=str(SESSION),
+    changes=(
+        TopicChange(
+            topic="persistent://public/orders/invoices",
+            bundle=LOWER,
+            position=position("persistent://public/orders/invoices"),
+            epoch=OWNED.epoch,
+            migration="move-1",
+            expect=TopicState.TERMINATED,
+            event=TopicEvent.DRAIN,
+            backlog=120,
+        ),
+    ),
+)
 
 ASSERTION: Final = Assertion(records={LOWER: OWNED})
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -25,14 +26,21 @@ class Member(NamedTuple):
 
 
 def members(kind: Any) -> Iterator[Member]:
-    """The members of a Struct, in order."""
+    """The members of a Struct or a dataclass, in order."""
     texts = _texts(kind)
     schemas = _object(kind)
     required = set(schemas.get("required", ()))
-    for field in msgspec.structs.fields(kind):
-        said = schemas["properties"][field.encode_name]
-        default = "" if field.encode_name in required else _default(said)
-        yield Member(field.encode_name, _type(said), default, texts.get(field.name, ""))
+    for name, encoded in _names(kind):
+        said = schemas["properties"][encoded]
+        default = "" if encoded in required else _default(said)
+        yield Member(encoded, _type(said), default, texts.get(name, ""))
+
+
+def _names(kind: Any) -> Iterator[tuple[str, str]]:
+    """Each member in Python, and on the wire."""
+    if is_dataclass(kind):
+        return ((field.name, field.name) for field in fields(kind))
+    return ((field.name, field.encode_name) for field in msgspec.structs.fields(kind))
 
 
 def words(kind: type[Enum]) -> Iterator[tuple[str, str]]:

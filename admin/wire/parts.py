@@ -25,12 +25,15 @@ from sinks.redis.leasing.lease import Renewal
 from sinks.redis.scripts import ASSERTION_KEPT_MS, BROKERS_SCRIPTS
 from sinks.redis.server.address import TIMEOUT_SECONDS
 from trimtab import ownership
+from trimtab.migration import topic_life
+from trimtab.migration.topic_life import TopicState
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Given, State
 from trimtab.wire import keys
 from trimtab.wire.command import CommandKind
 from trimtab.wire.control import IntentKind
 from trimtab.wire.lookup import RETRY_AFTER_MS, AnswerKind, Cause
 from trimtab.wire.ownership import Refused
+from trimtab.wire.topics import TopicRefused
 
 _TOPICS: Final = (
     (keys.LOAD_REPORTS, "cluster/broker", "broker", "`load-report`"),
@@ -49,6 +52,8 @@ _SAMPLES: Final = {
     "history": examples.HISTORY,
     "intent": examples.INTENTS[0].id,
     "plan": "128-3fa9",
+    "namespace": "public/orders",
+    "migration": "move-1",
 }
 _GIVEN: Final = {
     Given.NOTHING: "",
@@ -143,6 +148,17 @@ def broker_rows() -> Iterator[str]:
                 yield row(state.value, f"`{event}`", effect.state.value, effect.owner, given)
 
 
+def topic_rows() -> Iterator[str]:
+    """What the owner of a topic's bundle may ask for."""
+    texts = dict(words(topic_life.Given))
+    yield from _table(("topic is", "event", "topic becomes", "only if"))
+    for state, effects in topic_life.TRANSITIONS.items():
+        for event, effect in effects.items():
+            given = "" if effect.given is topic_life.Given.NOTHING else texts[effect.given]
+            becomes = f"{effect.state.value}, and stays" if effect.stays else effect.state.value
+            yield row(state.value, f"`{event}`", becomes, given)
+
+
 def form(name: str) -> Iterator[str]:
     """A form's members, and examples of it."""
     here = FORMS[name]
@@ -207,6 +223,9 @@ PARTS: Final[Mapping[str, Callable[[], Iterator[str]]]] = MappingProxyType(
         "contract": contract,
         "rules": rules,
         "refusals": partial(enumeration, Refused),
+        "topic-refusals": partial(enumeration, TopicRefused),
+        "topic-states": partial(enumeration, TopicState),
+        "topic-rows": topic_rows,
         "renewals": partial(enumeration, Renewal),
         "commands": partial(enumeration, CommandKind),
         "intents": lambda: enumeration(IntentKind),

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from admin.wire import examples
-from admin.wire.calls import Outcome
+from admin.wire.calls import Outcome, TopicSaid
 from sinks.kafka.generation import ClaimRecord
 from sinks.redis.transition_call import ScriptCall, ScriptRequest
+from trimtab.migration.migration import Counts, Gate, Migration, Target, Wave
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Division
 from trimtab.wire.control import Intent
@@ -27,6 +28,7 @@ from trimtab.wire.lookup import Answer
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rounds import BatchRecord
 from trimtab.wire.rows import DeadLetter
+from trimtab.wire.topics import Named, TopicCall, TopicChange, TopicRecord
 
 FOLDER: Final = Path("trimtab/wire/schemas")
 
@@ -51,6 +53,10 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
         "call": Form(ScriptCall),
         "request": Form(ScriptRequest),
         "outcome": Form(Outcome),
+        "migration": Form(Migration, (examples.MIGRATION,), (Target, Wave, Gate, Counts)),
+        "topic-record": Form(TopicRecord, (examples.TOPIC,)),
+        "topic-call": Form(TopicCall, (examples.TOPIC_CALL,), (TopicChange, Named)),
+        "topic-outcome": Form(TopicSaid),
         "hints": Form(Hints, (examples.HINTS,)),
         "answer": Form(Answer, examples.ANSWERS),
         "intent": Form(Intent, examples.INTENTS),

@@ -17,9 +17,10 @@ from trimtab.wire.ownership import Record, Refused
 
 def obey(obeyer: Obeyer, command: Command) -> Obeyed:
     """Act and report; raises StoreUnavailable or Closed, after which it may be repeated."""
-    record = obeyer.store.record(obeyer.cluster, command.bundle)
+    of_bundle = command.kind is not CommandKind.TOPIC_MIGRATED
+    record = obeyer.store.record(obeyer.cluster, command.bundle) if of_bundle else None
     obeyed = Obeyed.STALE
-    if obeyer.holds(command, record):
+    if not of_bundle or obeyer.holds(command, record):
         obeyed = _act(obeyer, command, record)
     elif record is not None:
         # What made it stale may be an answer to this very command, which was lost.
@@ -43,6 +44,9 @@ def _act(obeyer: Obeyer, command: Command, record: Record | None) -> Obeyed:
             return split(obeyer, command, record)
         case CommandKind.MERGE:
             return merge(obeyer, command)
+        case CommandKind.TOPIC_MIGRATED:
+            obeyer.look_at_topics()
+            return Obeyed.DONE
 
 
 def _unload(obeyer: Obeyer, command: Command) -> Obeyed:

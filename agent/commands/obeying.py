@@ -19,12 +19,9 @@ from agent.ports import Store
 from agent.seen import Seen
 from sinks.errors import Unavailable
 from trimtab.model import NO_EPOCH
-from trimtab.ownership import Event, State
+from trimtab.ownership import SERVING, Event, State
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Neighbour, Record, Transition, TransitionOutcome
-
-SERVING: Final = frozenset({State.OWNED, State.RELEASING, State.SPLITTING, State.MERGING})
-"""States in which the record's owner serves clients."""
 
 _RETIRING: Final = frozenset({CommandKind.SPLIT, CommandKind.MERGE})
 """Commands that are answered with RETIRE; their bundle is served until then."""
@@ -60,6 +57,11 @@ class Obeyer:
     that it saw: it does not serve by that."""
     frozen: Callable[[str, Record], None] = lambda *_: None
     """Called with a bundle of this broker whose record no request can change."""
+    resume: Callable[[str], None] = lambda _: None
+    """Makes the broker do what a bundle's migrating topics need before it serves the bundle; raises
+    CannotLoad."""
+    look_at_topics: Callable[[], None] = lambda: None
+    """Has the steps of migrating topics looked for at once."""
     counts: Counter[tuple[CommandKind, Obeyed]] = field(default_factory=Counter)
 
     def settle(self, bundle: str, record: Record | None) -> None:
@@ -145,6 +147,8 @@ class Obeyer:
         """Load the bundle without serving it yet; raises CannotLoad."""
         if bundle not in self.broker.bundles():
             self.broker.load(bundle)
+        if not self.holdings.holds(bundle):
+            self.resume(bundle)
 
     def report(self, command: Command, event: Event, *commands: Command) -> Obeyed:
         """Report to the store what was done for ``command``, and follow its answer."""

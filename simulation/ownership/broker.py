@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from agent.broker import CannotLoad
 from simulation.ownership.links import Link
 from sinks.redis.hints import Counted
+from trimtab.migration.migration import Migration
 from trimtab.wire.hints import Hints
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Candidate
+from trimtab.wire.topics import TopicCall, TopicOutcome, TopicRecord
 
 
 @dataclass(slots=True)
@@ -106,3 +108,16 @@ class UnreadUrls:
 
     def read(self, cluster: str, broker: str) -> None:
         pass
+
+
+class NoTopics:
+    """The topics of a cluster in which nothing migrates."""
+
+    def migrations(self, cluster: str) -> dict[str, Migration]:  # noqa: ARG002 - there is none
+        return {}
+
+    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]:  # noqa: ARG002
+        return {}
+
+    def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:  # noqa: ARG002
+        return ()

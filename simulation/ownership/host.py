@@ -19,7 +19,13 @@ from agent.leasing import Superseded
 from agent.links import AgentSettings, Links
 from agent.lookup.claiming import Claims, NoPlace
 from agent.seen import Seen
-from simulation.ownership.broker import Broker, EvenHints, UnreadReports, UnreadUrls
+from simulation.ownership.broker import (
+    Broker,
+    EvenHints,
+    NoTopics,
+    UnreadReports,
+    UnreadUrls,
+)
 from simulation.ownership.links import Link
 from simulation.ownership.network import Clock, Killed
 from sinks.errors import SinkError
@@ -118,6 +124,7 @@ class Host:
             urls=UnreadUrls(),
             seen=self.seen,
             claims=self.claims,
+            topics=NoTopics(),
             clock=self._time,
             server_time=server_time,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -16,6 +17,9 @@ from redis.exceptions import NoScriptError
 
 from sinks.errors import Isolated, StoreUnavailable
 from sinks.redis.server.connections import address, look_again, translate_errors
+from trimtab.migration.life import ONWARD
+from trimtab.migration.topic_life import COUNTED, MAY_ENLIST
+from trimtab.migration.topic_life import TRANSITIONS as TOPIC_TRANSITIONS
 from trimtab.ownership import (
     BROKER_EVENTS,
     CLOCK_MARGIN_MS,
@@ -25,13 +29,14 @@ from trimtab.ownership import (
     MOST_FALLS,
     REPLICA_LAG_S,
     REPLICA_WAIT_MS,
+    SERVING,
     SOON_MS,
     STREAK_ENDS,
     TRANSITIONS,
-    Event,
 )
 from trimtab.wire.keys import MARK
 from trimtab.wire.ownership import Refused
+from trimtab.wire.topics import TopicRefused
 
 # With this line the server checks memory, disk and replicas before a script, not in the middle.
 _SHEBANG = "#!lua"
@@ -48,6 +53,12 @@ ASSERTION_KEPT_MS = 24 * 3600 * 1000
 MOST_JOURNAL = 100_000
 """Some hours of a busy fleet while Kafka is away, and about 50 MB. Fewer: an audit has gaps after a
 shorter outage; more: the server is full before."""
+
+COMMANDS_KEPT_S = 86_400
+"""How long a command stream is kept after its last command."""
+
+MOST_COMMANDS = 10_000
+"""In one stream: a broker this far behind has missed what it was told long ago."""
 
 NO_MASTER: Mapping[str, tuple[type[StoreUnavailable], str]] = MappingProxyType(
     {
@@ -155,6 +166,32 @@ def why_script() -> Script:
 
 
 @cache
+def topics_script() -> Script:
+    """Changes of topics that migrate; brokers run it."""
+    effects = "".join(
+        f"{state.value} {event.value}={effect.state} {effect.given} {str(effect.stays).lower()};"
+        for state, row in TOPIC_TRANSITIONS.items()
+        for event, effect in row.items()
+    )
+    tables = (
+        f'local TOPIC_EFFECTS = ";{effects}"',
+        _set("SERVING", SERVING),
+        _set("ONWARD", ONWARD),
+        _set("MAY_ENLIST", MAY_ENLIST),
+        _set("COUNTED", COUNTED),
+    )
+    shared = map(_source, ("history.lua", "marks.lua", "records.lua", "topics.lua"))
+    text = "\n".join((_SHEBANG, _MARK, *tables, *shared))
+    return _script(_REFUSED.sub(lambda name: f'"{TopicRefused[name[1]].value}"', text))
+
+
+@cache
+def migrations_script() -> Script:
+    limits = f"local COMMANDS_KEPT_S, MOST_COMMANDS = {COMMANDS_KEPT_S}, {MOST_COMMANDS}"
+    return _script(_SHEBANG, limits, _source("generation.lua"), _source("migrations.lua"))
+
+
+@cache
 def vouch_script() -> Script:
     margin = f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}"
     return _script(_EVEN_IF_FULL, margin, _source("vouch.lua"))
@@ -219,7 +256,7 @@ _RARE: Mapping[str, str] = MappingProxyType(
 )
 """Parts that most transitions do not need, and the one function of each that others call."""
 
-BROKERS_SCRIPTS = (transition_script, lease_script)
+BROKERS_SCRIPTS = (transition_script, lease_script, topics_script)
 """Scripts that brokers run but may not load."""
 
 
@@ -262,8 +299,8 @@ def _script(*parts: str) -> Script:
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-def _set(name: str, events: Iterable[Event]) -> str:
-    return f'local {name} = "{" ".join(["", *sorted(events), ""])}"'
+def _set(name: str, words: Iterable[StrEnum]) -> str:
+    return f'local {name} = "{" ".join(["", *sorted(words), ""])}"'
 
 
 def _source(name: str) -> str:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from agent.commands.actions import obey
-from agent.commands.obeying import SERVING
 from tests.agent.support import BUNDLE, HALVES, A, B, Job, NotPossible, Site
+from trimtab.ownership import SERVING
 
 _example = count()
 

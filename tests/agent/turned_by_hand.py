@@ -20,6 +20,7 @@ from sinks.redis.hints import PlacementHints
 from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.service_urls import UrlStore
+from sinks.redis.topics import TopicStore
 from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, Clock, Recorder
 from tests.support.opening import server_ms
@@ -65,6 +66,7 @@ class Host:
                 self.clock,
                 lambda: server_ms(client),
             ),
+            topics=TopicStore(client),
             clock=self.clock,
             server_time=watch_server_time(),
         )

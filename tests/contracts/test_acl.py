@@ -40,6 +40,7 @@ from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.leasing.lease import Renewal
 from sinks.redis.leasing.lease_scan import LeaseScan
 from sinks.redis.leasing.leases import Leases
+from sinks.redis.migrations import Migrations
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
 from sinks.redis.scripts import (
@@ -52,14 +53,17 @@ from sinks.redis.scripts import (
     refill_script,
     restore_script,
     run_loaded,
+    topics_script,
     transition_script,
 )
 from sinks.redis.server.connections import redis_client
 from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, Recorder
 from tests.support.explanations import explanation, stored
+from tests.support.migrating_broker import MigratingBroker, Storage
 from tests.support.opening import indexed, let_in
 from tests.support.plans import plan_for
+from trimtab.migration.migration import Migration, Target
 from trimtab.model import NO_EPOCH, Epoch, InvalidName
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
@@ -132,10 +136,12 @@ def make_user(admin: redis.Redis, role: Role, cluster: str, broker: str = "") ->
     return name
 
 
-def agent_of(client: redis.Redis, cluster: str, broker: str, *loaded: str) -> Agent:
+def agent_of(
+    client: redis.Redis, cluster: str, name: str, *loaded: str, broker: Recorder | None = None
+) -> Agent:
     """Turned by hand; its reports stay in the outbox."""
-    own = AgentSettings(cluster, broker, SESSION, longest_wait=0.001)
-    return Agent(Recorder(*loaded), own, Links.of(own, client, Outbox(Shelf)))
+    own = AgentSettings(cluster, name, SESSION, longest_wait=0.001)
+    return Agent(broker or Recorder(*loaded), own, Links.of(own, client, Outbox(Shelf)))
 
 
 def ask(
@@ -256,6 +262,23 @@ def test_a_broker_divides_and_merges_its_bundles_and_is_refused_nothing(
     assert denials(admin) == []
 
 
+def test_a_broker_takes_topics_to_another_cluster_and_is_refused_nothing(
+    login: Login, admin: redis.Redis, cluster: str
+) -> None:
+    job, a, storage = login(Role.JOB), login(Role.BROKER, A), Storage()
+    let_in(job, cluster, GENERATION)
+    storage.topic("persistent://t/ns/one")
+    agent = agent_of(a, cluster, A, BUNDLE, broker=MigratingBroker(storage, BUNDLE))
+    agent.turn()
+    it = Migration("m", cluster, "t/ns", Target(serviceUrl="http://green:8080"), check=1e-9)
+    assert Migrations(job).write(cluster, GENERATION, [it]) == 1
+    for _ in range(4):
+        agent.turn()
+    assert Migrations(login(Role.READER)).counts(cluster, "m")["t/ns"].migrated == 1
+    assert storage.blue == {}
+    assert denials(admin) == []
+
+
 def test_what_a_full_journal_left_out_is_put_back_and_seen_by_the_same_users(
     login: Login, admin: redis.Redis, cluster: str
 ) -> None:
@@ -318,7 +341,7 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
 @pytest.mark.parametrize(
     ("role", "scripts"),
     [
-        (Role.BROKER, [transition_script, lease_script]),
+        (Role.BROKER, [transition_script, lease_script, topics_script]),
         (
             Role.JOB,
             [

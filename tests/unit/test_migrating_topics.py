@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.migrations import RUNNING
 from trimtab.migration.life import ONWARD, MigrationState
-from trimtab.migration.migration import Counts, Migration, Target, Wave
+from trimtab.migration.migration import Counts, Migration, Wave
 from trimtab.migration.scopes import CLUSTER, covers, is_scope, is_system, overlap
 from trimtab.migration.steps import Step, next_step
 from trimtab.migration.topic_life import (
@@ -22,14 +23,12 @@ from trimtab.migration.topic_life import (
     allows,
 )
 
-GREEN = Target(serviceUrl="http://green:8080", brokerServiceUrl="pulsar://green:6650")
 TOPIC = "persistent://public/orders/invoices"
 OTHERS = [
     "persistent://public/orders/mail",
     "persistent://public/stock/parts",
     "non-persistent://public/orders/invoices",
 ]
-RUNNING = Migration("m", "blue", CLUSTER, GREEN)
 
 STATES = list(TopicState)
 topics = st.sampled_from([TOPIC, *OTHERS])

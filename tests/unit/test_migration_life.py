@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.test_migrating_topics import RUNNING
+from tests.support.migrations import RUNNING
 from trimtab.migration.life import (
     CLAIMING,
     TRANSITIONS,

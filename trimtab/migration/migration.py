@@ -59,7 +59,7 @@ class Gate:
     backlog: int = 0
     """Most messages that topics of the waves so far may have left. High: green's consumers wait
     for blue's; low: a slow consumer holds everything up."""
-    error_rate: float = 0.05
+    errors: float = 0.05
     """Largest share of steps that may fail. Above it the migration pauses in a wave too."""
 
 
@@ -117,7 +117,7 @@ class Migration:
     waves: tuple[Wave, ...] = ()
     """In order; topics of the scope that are in none of them follow as a last wave."""
     gate: Gate = Gate()
-    check_s: float = 1.0
+    check: float = 1.0
     """Seconds between two looks of an owner at a topic."""
     wave: int = 0
     """The last wave that has begun, from 0."""

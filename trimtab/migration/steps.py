@@ -11,7 +11,7 @@ rolling back          replicating  reopen
                       terminated,  take it back from green; then
                       draining,      reopen      if green had taken no write of it
                       migrated       stay        otherwise
-Each step is harmless to repeat: one that was cut short is done again by whoever owns the bundle.
+Each step is harmless to repeat: one that was cut short is done again by the bundle's owner.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from trimtab.migration.life import MigrationState
+
 
 class TopicState(StrEnum):
     """How far a topic has come."""
@@ -122,6 +124,10 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
 )
 """What each event makes of a topic in each state; all others are refused."""
 
+MAY_ENLIST: Final = frozenset({MigrationState.RUNNING, MigrationState.PAUSED})
+"""States of a migration in which topics are enlisted (Given.NEW)."""
+COUNTED: Final = frozenset(TopicEvent) - {TopicEvent.ENLIST, TopicEvent.FORGET}
+"""Events that count as a step tried; the others only look."""
 REDIRECTING: Final = frozenset({_S.TERMINATED, _S.DRAINING, _S.MIGRATED})
 """States in which producers are sent to green."""
 LEFT: Final = frozenset({_S.ACTIVE, _S.REPLICATING, _S.TERMINATED, _S.DRAINING})

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from trimtab.migration.migration import Target
 from trimtab.model import NO_EPOCH, Epoch, InvalidName, merge_names, parse_bundle
 
 LARGEST: Final = 1 << 53
@@ -28,6 +29,9 @@ class CommandKind(StrEnum):
     """Split the bundle as ``division`` says, and report the children or that it cannot be split."""
     MERGE = "merge"
     """Merge the bundle with its ``neighbour`` above."""
+    TOPIC_MIGRATED = "topic-migrated"
+    """Topics of ``scope`` go to ``target``, by the migration ``migration``: look at its state, and
+    do what is due for those that you own. It is about no bundle in particular."""
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -71,6 +75,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     plan: str = ""
     why: str = ""
     """For readers: what the plan does, in figures."""
+    migration: str = ""
+    scope: str = ""
+    """``cluster``, a namespace, or a topic's whole name."""
+    target: Target | None = None
+    """Green's URLs."""
     issued_at: int = 0
     deadline: int = 0
     v: int = 1
@@ -109,6 +118,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
     def flaw(self) -> str:
         """Why no broker can obey this command; "" if one can."""
+        if self.kind is CommandKind.TOPIC_MIGRATED:
+            return "" if self.migration and self.target else "it names no migration, or no target"
         try:
             parse_bundle(self.bundle)
             if self.neighbour is not None:

@@ -110,6 +110,34 @@ def plan_key(cluster: str, plan: str) -> str:
     return f"trimtab:{{{cluster}}}:plans:{plan}"
 
 
+def migrations_key(cluster: str) -> str:
+    """Hash: id to a migration of topics to another cluster as JSON
+    (`trimtab.migration.migration.Migration`)."""
+    return f"trimtab:{{{cluster}}}:migrations"
+
+
+def topics_key(cluster: str, namespace: str) -> str:
+    """Hash: topic of the namespace to how far it has migrated, as JSON
+    (`trimtab.wire.topics.TopicRecord`)."""
+    return f"trimtab:{{{cluster}}}:topics:{namespace}"
+
+
+def places_key(cluster: str, namespace: str) -> str:
+    """Sorted set: topics of the namespace that have a record, by their position on the ring."""
+    return f"trimtab:{{{cluster}}}:places:{namespace}"
+
+
+def migrated_key(cluster: str, migration: str) -> str:
+    """Hash: ``wave state`` and ``namespace state`` to how many topics of a migration are in it; for
+    ``backlog``, ``stays``, ``attempts`` and ``errors`` their sums."""
+    return f"trimtab:{{{cluster}}}:migrated:{migration}"
+
+
+def named_key(cluster: str, migration: str) -> str:
+    """Hash: bundle to the last wave of which its owner has named all its topics."""
+    return f"trimtab:{{{cluster}}}:named:{migration}"
+
+
 def urls_key(cluster: str, broker: str) -> str:
     """String with an expiry: the broker's service URLs as JSON
     (`trimtab.wire.lookup.ServiceUrls`), written by its agent."""
@@ -181,6 +209,11 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         "outcome:": "string",
         "plans": "zset",
         "plans:": "string",
+        "migrations": "hash",
+        "topics:": "hash",
+        "places:": "zset",
+        "migrated:": "hash",
+        "named:": "hash",
         "urls:": "string",
         "why": "hash",
         "why:rounds": "zset",

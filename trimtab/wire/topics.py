@@ -38,6 +38,8 @@ class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     topic: str
     bundle: str
+    position: int
+    """Of the topic on the ring (`trimtab.store.ring.position`)."""
     epoch: Epoch
     """Of the bundle's record, by which the broker serves it."""
     migration: str
@@ -47,10 +49,11 @@ class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Of the topic; ENLIST notes it."""
     backlog: int = 0
     problem: str = ""
+    """Why a step failed, in LONGEST_PROBLEM characters at most."""
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle whose topics of the waves so far are all enlisted; none is created there any more."""
+    """A bundle whose topics of the waves so far are all enlisted, and where none is created."""
 
     bundle: str
     epoch: Epoch

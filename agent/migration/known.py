@@ -1,0 +1,99 @@
+"""What an agent knows of migrations and of the topics in its bundles.
+
+Only a bundle's owner changes its topics' records, so what was read when the bundle was loaded, and
+what the store answered since, is what stands. Any thread may ask ``green_for``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from agent.migration.taking import Case
+from trimtab.migration.migration import Migration, Target
+from trimtab.migration.scopes import covers, is_system
+from trimtab.migration.topic_life import MAY_ENLIST, REDIRECTING, TopicState
+from trimtab.wire.topics import TopicOutcome, TopicRecord
+
+
+class KnownTopics:
+    """Written by the agent's thread; each other call reads a dict, and takes no lock."""
+
+    def __init__(self) -> None:
+        self.migrations: Mapping[str, Migration] = {}
+        """By id; replaced, never changed."""
+        self._bundles: dict[str, dict[str, TopicRecord]] = {}
+        self._redirects: dict[str, Target] = {}
+
+    def green_for(self, topic: str) -> Target | None:
+        """Where clients of a topic go that is redirected; or a topic that is to be created."""
+        redirect = self._redirects.get(topic)
+        if redirect is not None or is_system(topic):
+            return redirect
+        taking = (each for each in self.migrations.values() if each.takes_new(topic))
+        return next((each.target for each in taking), None)
+
+    def has(self, bundle: str) -> bool:
+        """Whether the records of a bundle's topics were read."""
+        return bundle in self._bundles
+
+    def learn(self, bundle: str, records: Mapping[str, TopicRecord]) -> None:
+        """Replace what is known of a bundle's topics."""
+        self._forget(bundle)
+        self._bundles[bundle] = {}
+        for topic, record in records.items():
+            self._note(bundle, topic, record)
+
+    def note(self, bundle: str, outcome: TopicOutcome) -> None:
+        """Follow the store's answer, whether it granted or refused."""
+        if outcome.record is None:
+            self._bundles[bundle].pop(outcome.topic, None)
+            self._redirects.pop(outcome.topic, None)
+        else:
+            self._note(bundle, outcome.topic, outcome.record)
+
+    def keep(self, bundles: Collection[str]) -> None:
+        """Forget the topics of all other bundles."""
+        for bundle in self._bundles.keys() - bundles:
+            self._forget(bundle)
+
+    def case_of(self, bundle: str, topic: str) -> Case | None:
+        """A topic with its record and migration; None if either is not known."""
+        record = self._bundles.get(bundle, {}).get(topic)
+        migration = None if record is None else self.migrations.get(record.migration)
+        return None if record is None or migration is None else Case(topic, record, migration)
+
+    def cases(self, bundle: str) -> Iterator[Case]:
+        """Every topic of a bundle that has a record."""
+        for topic in tuple(self._bundles.get(bundle, ())):
+            case = self.case_of(bundle, topic)
+            if case is not None:
+                yield case
+
+    def unlisted(self, bundle: str, topics: Collection[str]) -> Iterator[tuple[str, Migration]]:
+        """The topics that must be enlisted, each with its migration."""
+        open_now = [each for each in self.migrations.values() if each.state in MAY_ENLIST]
+        records = self._bundles.get(bundle, {})
+        for topic in sorted(topics) if open_now else ():
+            migration = next((each for each in open_now if covers(each.scope, topic)), None)
+            record = records.get(topic)
+            if migration is None or (record and record.migration == migration.id):
+                continue
+            if record is None or record.state is TopicState.ACTIVE:
+                yield topic, migration
+
+    def state_of(self, bundle: str, topic: str) -> TopicState:
+        """The state of a topic's record."""
+        record = self._bundles.get(bundle, {}).get(topic)
+        return TopicState.UNKNOWN if record is None else record.state
+
+    def _note(self, bundle: str, topic: str, record: TopicRecord) -> None:
+        self._bundles[bundle][topic] = record
+        migration = self.migrations.get(record.migration)
+        if migration is not None and record.state in REDIRECTING:
+            self._redirects[topic] = migration.target
+        else:
+            self._redirects.pop(topic, None)
+
+    def _forget(self, bundle: str) -> None:
+        for topic in self._bundles.pop(bundle, ()):
+            self._redirects.pop(topic, None)

@@ -1,0 +1,249 @@
+"""Takes the topics of this broker's bundles to green, and back, as the migrations in Redis say.
+
+each look, in parts of a quarter of a second, so that commands and the lease do not wait:
+  read the migrations
+  for each bundle that is served here:
+    list its topics; enlist those of a scope, forget those that users deleted
+    say that all of the bundle are named, once all of them are
+    carry out the step that is due for each topic
+A look begins when one is due (the migration says how often), or at once when the job commands it.
+Both, and a bundle that is loaded, lead to the same steps: what is due depends on records alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from agent.broker import Broker, CannotLoad
+from agent.holdings import Holdings
+from agent.migration.known import KnownTopics
+from agent.migration.port import CannotMigrate, Migrating
+from agent.migration.taking import Case, restore, take
+from agent.ports import Topics
+from trimtab.migration.life import UNDER_WAY
+from trimtab.migration.migration import Migration, Target
+from trimtab.migration.scopes import CLUSTER, is_system, overlap
+from trimtab.migration.steps import Step
+from trimtab.migration.topic_life import MAY_ENLIST, TopicEvent, TopicState
+from trimtab.model import Epoch, namespace_of
+from trimtab.store.ring import position
+from trimtab.wire.topics import (
+    LONGEST_PROBLEM,
+    Named,
+    TopicCall,
+    TopicChange,
+    TopicOutcome,
+)
+
+PART_S: Final = 0.25
+"""How long a part of a look may take. Longer: hand-overs wait for it; shorter: the loop turns for
+little."""
+IDLE_S: Final = 10.0
+"""Between two looks while nothing migrates. Longer: a broker that missed the command begins late;
+shorter: more reading."""
+
+
+class Mover:
+    """One broker's part in migrations; ``green_for`` is for any thread, the rest for the agent's.
+
+    All other methods raise StoreUnavailable and Closed, and may be repeated.
+    """
+
+    def __init__(  # noqa: PLR0913 - who it is, and what it works with
+        self,
+        cluster: str,
+        broker_id: str,
+        session: int,
+        broker: Broker,
+        store: Topics,
+        holdings: Holdings,
+        clock: Callable[[], float],
+    ) -> None:
+        self._cluster, self._store, self._holdings = cluster, store, holdings
+        self._call = TopicCall(broker=broker_id, session=str(session))
+        self._broker = broker if isinstance(broker, Migrating) else None
+        self._clock = clock
+        self._known = KnownTopics()
+        self._look_at = -math.inf
+        self._bundles = deque[str]()
+        self._due = deque[tuple[str, str]]()
+        """Bundles to be listed, and topics with a step that is due, in the present look."""
+        self._half_done = set[str]()
+        """Topics whose record says more than the broker has done."""
+        self._named: dict[tuple[str, str], tuple[Epoch, int]] = {}
+        self.counts = Counter[tuple[Step, bool]]()
+        """Steps by kind, and whether they succeeded."""
+
+    @property
+    def next_at(self) -> float:
+        """When the next part of a look is due, by the clock; infinite without the port."""
+        if self._broker is None:
+            return math.inf
+        return -math.inf if self._bundles or self._due else self._look_at
+
+    def green_for(self, topic: str) -> Target | None:
+        """`agent.agent.Agent.green_for`."""
+        return self._known.green_for(topic)
+
+    def wake(self) -> None:
+        """Look at once, as something has changed."""
+        self._look_at = -math.inf
+
+    def resume(self, bundle: str) -> None:
+        """Read what became of a bundle's topics, and make the broker do what it says, before the
+        bundle is served; raises CannotLoad."""
+        if self._broker is None:
+            return
+        # Fresh: a topic must not be created here by an owner that knows of no migration.
+        self._known.migrations = self._store.migrations(self._cluster)
+        found = self._store.topics_in(self._cluster, bundle) if self._known.migrations else {}
+        self._known.learn(bundle, found)
+        try:
+            for case in self._known.cases(bundle):
+                restore(self._broker, case)
+        except CannotMigrate as error:
+            raise CannotLoad(f"{bundle}: {error}") from error
+
+    def look(self, keep: Callable[[], object]) -> None:
+        """Do the next part of a look, if one is due. ``keep`` is called between topics, and keeps
+        the lease; its errors end the part."""
+        if self._broker is None or self._clock() < self.next_at:
+            return
+        if not self._bundles and not self._due:
+            self._begin()
+        until = self._clock() + PART_S
+        while (self._due or self._bundles) and self._clock() < until:
+            keep()
+            if self._due:
+                self._step(self._broker, *self._due[0])
+                self._due.popleft()
+            else:
+                self._list(self._broker, self._bundles[0])
+                self._bundles.popleft()
+
+    def _begin(self) -> None:
+        self._known.migrations = self._store.migrations(self._cluster)
+        served = self._holdings.bundles()
+        self._known.keep(served)
+        self._named = {key: said for key, said in self._named.items() if key[0] in served}
+        checks = [m.check for m in self._known.migrations.values() if m.state in UNDER_WAY]
+        self._look_at = self._clock() + min(checks, default=IDLE_S)
+        if self._known.migrations:
+            self._bundles.extend(sorted(served))
+
+    def _list(self, broker: Migrating, bundle: str) -> None:
+        """Enlist and forget topics of a bundle, and note which have a step that is due."""
+        epoch = self._holdings.epoch(bundle)
+        if epoch is None:
+            return
+        if not self._known.has(bundle):
+            self._known.learn(bundle, self._store.topics_in(self._cluster, bundle))
+        topics = {topic for topic in broker.topics_of(bundle) if not is_system(topic)}
+        changes = [
+            self._change(bundle, epoch, topic, TopicEvent.ENLIST, migration)
+            for topic, migration in self._known.unlisted(bundle, topics)
+        ]
+        changes += [
+            self._change(bundle, epoch, case.topic, TopicEvent.FORGET, case.migration)
+            for case in self._known.cases(bundle)
+            if case.topic not in topics
+            and case.record.state in (TopicState.ACTIVE, TopicState.REPLICATING)
+        ]
+        answers = self._ask(bundle, *changes)
+        if all(answer.accepted for answer in answers):
+            self._name(bundle, epoch)
+        for case in self._known.cases(bundle):
+            if case.step is not Step.REST or case.topic in self._half_done:
+                self._due.append((bundle, case.topic))
+
+    def _name(self, bundle: str, epoch: Epoch) -> None:
+        """Say that all topics of the bundle are enlisted, once for each wave."""
+        named = [
+            Named(bundle=bundle, epoch=epoch, migration=each.id, wave=each.wave)
+            for each in self._known.migrations.values()
+            if each.state in MAY_ENLIST and _touches(each.scope, bundle)
+        ]
+        new = [
+            each
+            for each in named
+            if self._named.get((bundle, each.migration)) != (epoch, each.wave)
+        ]
+        if new:
+            call = msgspec.structs.replace(self._call, named=tuple(new))
+            self._store.change(self._cluster, call)
+            self._named |= {(bundle, each.migration): (epoch, each.wave) for each in new}
+
+    def _step(self, broker: Migrating, bundle: str, topic: str) -> None:
+        case, epoch = self._known.case_of(bundle, topic), self._holdings.epoch(bundle)
+        if case is None or epoch is None:
+            return
+
+        def ask(event: TopicEvent, backlog: int) -> TopicOutcome:
+            change = self._change(bundle, epoch, topic, event, case.migration, backlog)
+            [outcome] = self._ask(bundle, change)
+            return outcome
+
+        step = case.step
+        try:
+            if topic in self._half_done:
+                restore(broker, case)
+                self._half_done.discard(topic)
+            take(broker, case, ask)
+        except CannotMigrate as error:
+            self._fail(bundle, epoch, case, str(error))
+            self.counts[step, False] += 1
+        else:
+            self.counts[step, True] += 1
+
+    def _fail(self, bundle: str, epoch: Epoch, case: Case, why: str) -> None:
+        """Note why a step failed; it is tried again at the next look."""
+        now = self._known.case_of(bundle, case.topic)
+        if now is None:
+            return
+        if now.record.state is not case.record.state:
+            # The broker did not follow the record that it has just got.
+            self._half_done.add(case.topic)
+        record = now.record
+        change = self._change(bundle, epoch, case.topic, None, case.migration, record.backlog)
+        problem = (why or "no reason given")[:LONGEST_PROBLEM]
+        self._ask(bundle, msgspec.structs.replace(change, problem=problem))
+
+    def _change(  # noqa: PLR0913 - what a change says
+        self,
+        bundle: str,
+        epoch: Epoch,
+        topic: str,
+        event: TopicEvent | None,
+        migration: Migration,
+        backlog: int = 0,
+    ) -> TopicChange:
+        return TopicChange(
+            topic=topic,
+            bundle=bundle,
+            position=position(topic),
+            epoch=epoch,
+            migration=migration.id,
+            expect=self._known.state_of(bundle, topic),
+            event=event,
+            wave=migration.wave_of(topic),
+            backlog=backlog,
+        )
+
+    def _ask(self, bundle: str, *changes: TopicChange) -> tuple[TopicOutcome, ...]:
+        if not changes:
+            return ()
+        call = msgspec.structs.replace(self._call, changes=changes)
+        outcomes = self._store.change(self._cluster, call)
+        for outcome in outcomes:
+            self._known.note(bundle, outcome)
+        return outcomes
+
+
+def _touches(scope: str, bundle: str) -> bool:
+    """Whether topics of a bundle can be in the scope."""
+    return scope == CLUSTER or overlap(scope, namespace_of(bundle))

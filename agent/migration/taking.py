@@ -1,0 +1,142 @@
+"""Carries out the step that is due for one topic: what the broker does, and what is written down.
+
+The order is always: what harms nobody, then the record, then what cannot be taken back.
+  begin      create it on green; hold its producers; record; end its writes and redirect them
+  catch up   hold; if other regions lack nothing: record; end its writes and redirect them
+  drain      redirect drained subscriptions; record what is left; if nothing is: remove the topic
+  release    record; let producers in
+  take back  end it on green; record; serve it here again, if green had taken no write
+A record that is refused means that others decided meanwhile, or that the answer to the same request
+was lost: the broker follows the record that stands, as it does one that was granted. A broker that
+crashes after the record finds it when the bundle is loaded (`restore`), before it serves a client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from agent.migration.port import Migrating
+from trimtab.migration.life import MigrationState
+from trimtab.migration.migration import Migration
+from trimtab.migration.steps import Step, next_step
+from trimtab.migration.topic_life import TopicEvent, TopicState
+from trimtab.wire.topics import TopicOutcome, TopicRecord, TopicRefused
+
+Ask = Callable[[TopicEvent, int], TopicOutcome]
+"""Has the store change the topic's record, with the backlog that is left; raises Closed."""
+
+_ELSEWHERE: Final = frozenset({TopicRefused.NOT_OWNER, TopicRefused.NO_LEASE})
+"""Refusals that say that another broker goes on: what this one does with the topic is over."""
+_DONE_BEFORE: Final = frozenset({TopicState.REPLICATING, TopicState.DRAINING})
+"""States whose work is done before the record."""
+_BACK: Final = frozenset({MigrationState.ROLLING_BACK, MigrationState.ROLLED_BACK})
+
+
+class Case(NamedTuple):
+    """A topic, its record, and its migration."""
+
+    topic: str
+    record: TopicRecord
+    migration: Migration
+
+    @property
+    def step(self) -> Step:
+        """What is due for it."""
+        record = self.record
+        return next_step(self.migration, record.wave, record.state, stays=record.stays)
+
+
+def take(broker: Migrating, case: Case, ask: Ask) -> None:
+    """Carry out the step that is due; raises CannotMigrate and what ``ask`` raises."""
+    act = _ACTS.get(case.step)
+    if act is not None:
+        act(broker, case, ask)
+
+
+def restore(broker: Migrating, case: Case) -> None:
+    """Make the broker do what the topic's record says, before it serves it; raises CannotMigrate.
+
+    Its own files may say less than the record, if its last owner crashed, or more.
+    """
+    topic, record, migration = case
+    match record.state:
+        case TopicState.REPLICATING:
+            broker.hold(topic)
+        case TopicState.TERMINATED | TopicState.DRAINING:
+            broker.terminate(topic, migration.target)
+        case TopicState.MIGRATED:
+            broker.remove(topic, migration.target)
+        case _:
+            if migration.state in _BACK:
+                broker.reopen(topic)
+
+
+def _begin(broker: Migrating, case: Case, ask: Ask) -> None:
+    broker.create_on(case.migration.target, case.topic)
+    broker.hold(case.topic)
+    if broker.replication_backlog(case.topic) == 0:
+        _terminate(broker, case, ask)
+    else:
+        _follow(broker, case, ask(TopicEvent.HOLD, 0))
+
+
+def _catch_up(broker: Migrating, case: Case, ask: Ask) -> None:
+    broker.hold(case.topic)
+    if broker.replication_backlog(case.topic) == 0:
+        _terminate(broker, case, ask)
+
+
+def _terminate(broker: Migrating, case: Case, ask: Ask) -> None:
+    """From the record on every broker redirects; a held topic takes no write meanwhile."""
+    _follow(broker, case, ask(TopicEvent.TERMINATE, _sum(broker.backlog(case.topic))))
+
+
+def _drain(broker: Migrating, case: Case, ask: Ask) -> None:
+    topic, record, migration = case
+    # Again: it may have failed after the record.
+    broker.terminate(topic, migration.target)
+    backlog = broker.backlog(topic)
+    for subscription, left in backlog.items():
+        if left == 0:
+            broker.redirect(topic, subscription, migration.target)
+    left = _sum(backlog)
+    if left == 0:
+        _follow(broker, case, ask(TopicEvent.FINISH, 0))
+    elif record.state is not TopicState.DRAINING or left != record.backlog or record.problem:
+        _follow(broker, case, ask(TopicEvent.DRAIN, left))
+
+
+def _release(broker: Migrating, case: Case, ask: Ask) -> None:
+    _follow(broker, case, ask(TopicEvent.REOPEN, 0))
+
+
+def _take_back(broker: Migrating, case: Case, ask: Ask) -> None:
+    if broker.take_back(case.topic, case.migration.target):
+        _follow(broker, case, ask(TopicEvent.REOPEN, 0))
+    else:
+        ask(TopicEvent.STAY, case.record.backlog)
+
+
+def _follow(broker: Migrating, case: Case, outcome: TopicOutcome) -> None:
+    """Make the broker do what the record now says, whether the change was granted or refused."""
+    record = outcome.record
+    if outcome.reason in _ELSEWHERE:
+        return
+    if record is None or record.state is TopicState.ACTIVE:
+        broker.reopen(case.topic)
+    elif not outcome.accepted or record.state not in _DONE_BEFORE:
+        restore(broker, case._replace(record=record))
+
+
+def _sum(backlog: Mapping[str, int]) -> int:
+    return sum(max(0, left) for left in backlog.values())
+
+
+_ACTS: Final[Mapping[Step, Callable[[Migrating, Case, Ask], None]]] = {
+    Step.BEGIN: _begin,
+    Step.CATCH_UP: _catch_up,
+    Step.DRAIN: _drain,
+    Step.RELEASE: _release,
+    Step.TAKE_BACK: _take_back,
+}

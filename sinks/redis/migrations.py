@@ -1,0 +1,112 @@
+"""Migrations in Redis, which the job writes and everybody reads, and counts of their topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+import redis
+
+from sinks.errors import Closed, Fenced
+from sinks.kafka.readable import MALFORMED
+from sinks.redis.scripts import migrations_script, run
+from sinks.redis.server.connections import translate_errors
+from trimtab.migration.migration import Counts, Migration
+from trimtab.wire.command import Command, CommandKind
+from trimtab.wire.keys import (
+    command_stream,
+    lease_key,
+    migrated_key,
+    migrations_key,
+    open_key,
+    sessions_key,
+)
+
+_migration = msgspec.json.Decoder(Migration)
+_NAMES: Final = frozenset(Counts.__dataclass_fields__)
+
+
+class Migrations:
+    """The migrations in one Redis. All methods raise StoreUnavailable and Misconfigured."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def write(self, cluster: str, generation: int, migrations: Iterable[Migration]) -> int:
+        """Store each in place of its earlier state, and command brokers to look at those that have
+        come further; returns how many commands went out. Raises Fenced and Closed."""
+        arguments = [str(generation)]
+        for each in migrations:
+            arguments += [each.id, msgspec.json.encode(each).decode(), _command(each)]
+        status, detail = run(
+            self._client,
+            migrations_script(),
+            [
+                open_key(cluster),
+                migrations_key(cluster),
+                sessions_key(cluster),
+                lease_key(cluster, ""),
+                command_stream(cluster, ""),
+            ],
+            arguments,
+        )
+        if status == "fenced":
+            text = f"{cluster} is open to generation {detail}, ours is {generation}"
+            raise Fenced(text, int(detail))
+        if status == "closed":
+            raise Closed(f"{cluster} is closed: {detail}")
+        return int(detail)
+
+    def read(self, cluster: str) -> dict[str, Migration]:
+        """All readable migrations of a cluster, by id, the last begun first."""
+        return read_migrations(self._client, cluster)
+
+    def counts(self, cluster: str, migration: str) -> dict[str, Counts]:
+        """The counts of a migration's topics, by wave (a number) or namespace."""
+        with translate_errors(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            fields: Any = self._client.hgetall(migrated_key(cluster, migration))
+        found = dict[str, dict[str, int]]()
+        for field, text in fields.items():
+            subject, _, name = field.decode(errors="replace").rpartition(" ")
+            if name in _NAMES:
+                found.setdefault(subject, {})[name] = _whole(text)
+        return {subject: Counts(**counts) for subject, counts in sorted(found.items())}
+
+
+def read_migrations(client: redis.Redis, cluster: str) -> dict[str, Migration]:
+    """All readable migrations of a cluster, by id, the last begun first."""
+    with translate_errors(client):
+        # Any: as above.
+        texts: Any = client.hgetall(migrations_key(cluster))
+    found = list[Migration]()
+    for text in texts.values():
+        try:
+            found.append(_migration.decode(text))
+        except MALFORMED:
+            # Of another version: an agent that does not understand it lets its topics be.
+            continue
+    found.sort(key=lambda each: (-each.at, each.id))
+    return {each.id: each for each in found}
+
+
+def _command(migration: Migration) -> str:
+    """The command for every broker, without its broker's name."""
+    command = Command(
+        id=f"{migration.id}/{migration.state}/{migration.wave}",
+        cluster=migration.cluster,
+        broker="",
+        kind=CommandKind.TOPIC_MIGRATED,
+        bundle="",
+        migration=migration.id,
+        scope=migration.scope,
+        target=migration.target,
+    )
+    members: Any = msgspec.to_builtins(command)
+    del members["broker"]
+    return msgspec.json.encode(members).decode()
+
+
+def _whole(text: bytes) -> int:
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,439 @@
+"""How an owner takes its topics to green and back: against a store in memory, without a clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.broker import CannotLoad
+from agent.holdings import Holdings
+from agent.migration.mover import IDLE_S, PART_S, Mover
+from sinks.errors import StoreUnavailable
+from tests.agent.support import Clock, Recorder
+from tests.support.migrating_broker import MigratingBroker, Storage
+from tests.support.migrations import GREEN
+from tests.support.topic_shelf import TopicShelf
+from trimtab.migration.life import MigrationState
+from trimtab.migration.migration import Counts, Migration, Target, Wave
+from trimtab.migration.topic_life import TopicState
+from trimtab.model import Epoch
+from trimtab.wire.topics import TopicCall, TopicOutcome
+
+A, B = "a:8080", "b:8080"
+BUNDLE = "t/ns/0x00000000_0xffffffff"
+ONE, TWO = "persistent://t/ns/one", "persistent://t/ns/two"
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+class Fragile(TopicShelf):
+    """A store of which some answers are lost: the change is made, and nobody learns of it."""
+
+    lost = 0
+
+    def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:
+        outcomes = super().change(cluster, call)
+        if self.lost:
+            self.lost -= 1
+            raise StoreUnavailable("no answer")
+        return outcomes
+
+
+class Place:
+    """One bundle of a cluster, its present owner, and what both clusters store."""
+
+    def __init__(self) -> None:
+        self.store, self.storage, self.clock = Fragile(), Storage(), Clock()
+        self.epoch = 0
+        self.owned_by(A)
+
+    def owned_by(self, name: str) -> None:
+        """A new process of that name gets the bundle, by a newer record."""
+        self.epoch += 1
+        epoch = Epoch(1, self.epoch)
+        self.store.owners[BUNDLE] = (name, epoch)
+        self.store.sessions[name] = str(self.epoch)
+        self.broker = MigratingBroker(self.storage, BUNDLE)
+        holdings = Holdings(self.clock)
+        holdings.extend(1e9)
+        self.mover = Mover("c", name, self.epoch, self.broker, self.store, holdings, self.clock)
+        self.mover.resume(BUNDLE)
+        holdings.hold(BUNDLE, epoch)
+
+    def migrate(self, state: MigrationState = MigrationState.RUNNING, **more: object) -> None:
+        it = Migration("m", "c", "t/ns", GREEN, state)
+        self.store.known["m"] = replace(it, **more)  # type: ignore[arg-type]
+        self.mover.wake()
+
+    def look(self) -> list[str]:
+        """A whole look; what the broker did."""
+        self.broker.done.clear()
+        self.mover.wake()
+        self.mover.look(lambda: None)
+        while self.mover.next_at <= self.clock.now:
+            self.mover.look(lambda: None)
+        return list(self.broker.done)
+
+    def state(self, topic: str = ONE) -> str:
+        record = self.store.records.get(topic)
+        return "unknown" if record is None else record.state.value
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+def test_an_empty_topic_goes_to_green_in_two_looks(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    assert place.look() == ["create one", "hold one", "terminate one"]
+    assert place.state() == "terminated"
+    assert place.look() == ["terminate one", "remove one"]
+    assert (place.state(), place.storage.blue) == ("migrated", {})
+    assert place.look() == []
+
+
+def test_producers_are_redirected_at_once_and_consumers_when_they_are_drained(
+    place: Place,
+) -> None:
+    log = place.storage.topic(ONE, fast=5, slow=2)
+    log.written = 5
+    place.migrate()
+    place.look()
+    assert (log.ended, place.mover.green_for(ONE)) == (True, GREEN)
+    assert place.look() == ["terminate one", "redirect one#fast"]
+    assert (place.state(), place.store.records[ONE].backlog) == ("draining", 3)
+    log.subscriptions["slow"] = 4
+    assert place.look() == ["terminate one"]
+    assert place.store.records[ONE].backlog == 1
+    log.subscriptions["slow"] = 5
+    assert place.look() == ["terminate one", "redirect one#slow", "remove one"]
+    assert place.state() == "migrated"
+
+
+def test_resources_are_created_on_green_before_blue_accepts_no_write(place: Place) -> None:
+    log = place.storage.topic(ONE)
+    place.broker.failing = ["create"]
+    place.migrate()
+    assert place.look() == []
+    assert (place.state(), log.ended) == ("active", False)
+    assert place.store.records[ONE].problem == "cannot create"
+    assert place.store.counts("m")["0"] == Counts(active=1, attempts=1, errors=1)
+    assert place.look() == ["create one", "hold one", "terminate one"]
+    assert place.store.records[ONE].problem == ""
+
+
+def test_a_topic_with_a_replication_backlog_is_unavailable_until_it_has_none(
+    place: Place,
+) -> None:
+    log = place.storage.topic(ONE)
+    log.unreplicated = 7
+    place.migrate()
+    assert place.look() == ["create one", "hold one"]
+    assert (place.state(), log.ended) == ("replicating", False)
+    assert place.mover.green_for(ONE) == GREEN
+    assert place.look() == ["hold one"]
+    log.unreplicated = 0
+    assert place.look() == ["hold one", "terminate one"]
+    assert place.state() == "terminated"
+
+
+def test_a_topic_of_a_later_wave_is_listed_and_left(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.storage.topic(TWO)
+    place.migrate(waves=(Wave((TWO,)),))
+    assert place.look() == ["create two", "hold two", "terminate two"]
+    assert place.store.counts("m")["1"] == Counts(active=1)
+    place.migrate(waves=(Wave((TWO,)),), wave=1)
+    assert "terminate one" in place.look()
+
+
+def test_a_new_topic_is_created_on_green_and_one_of_pulsars_own_is_not(place: Place) -> None:
+    place.migrate()
+    place.look()
+    assert place.mover.green_for(ONE) == GREEN
+    assert place.mover.green_for("persistent://t/other/one") is None
+    assert place.mover.green_for("persistent://t/ns/__change_events") is None
+
+
+def test_a_pause_begins_nothing_and_drains_what_was_terminated(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    place.storage.topic(TWO)
+    place.migrate(MigrationState.PAUSED)
+    assert place.look() == ["terminate one", "remove one"]
+    assert place.state(TWO) == "active"
+
+
+def test_a_rollback_brings_back_what_green_has_taken_no_write_of(place: Place) -> None:
+    place.storage.topic(ONE, slow=0).written = 3
+    place.storage.topic(TWO, slow=0).written = 3
+    place.migrate()
+    place.look()
+    place.storage.green[TWO] = 1
+    place.migrate(MigrationState.ROLLING_BACK)
+    done = place.look()
+    assert done == ["take back one", "reopen one", "take back two"]
+    assert (place.state(ONE), place.state(TWO)) == ("active", "terminated")
+    assert not place.storage.blue[ONE].ended
+    assert place.store.records[TWO].stays
+    assert place.store.counts("m")["0"].stays == 1
+    assert place.mover.green_for(ONE) is None
+    # What stays goes on, whatever becomes of the rest.
+    place.migrate(MigrationState.ROLLED_BACK)
+    place.storage.blue[TWO].subscriptions["slow"] = 3
+    assert place.look() == ["terminate two", "redirect two#slow", "remove two"]
+    assert place.mover.green_for(TWO) == GREEN
+
+
+def test_a_rollback_makes_a_removed_topic_anew(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    place.look()
+    assert ONE not in place.storage.blue
+    place.migrate(MigrationState.ROLLING_BACK)
+    assert place.look() == ["take back one", "reopen one"]
+    assert ONE in place.storage.blue
+
+
+def test_a_rollback_that_came_meanwhile_releases_the_producers(place: Place) -> None:
+    """The owner believes that the migration runs; the store knows better."""
+    place.storage.topic(ONE)
+    place.migrate()
+    back = replace(place.store.known["m"], state=MigrationState.ROLLING_BACK)
+    create_on = place.broker.create_on
+
+    def meanwhile(target: Target, topic: str) -> None:
+        create_on(target, topic)
+        place.store.known = {"m": back}
+
+    place.broker.create_on = meanwhile  # type: ignore[method-assign]
+    assert place.look() == ["create one", "hold one", "reopen one"]
+    assert (place.state(), place.broker.held) == ("active", set())
+
+
+def test_a_topic_that_users_deleted_is_forgotten(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate(MigrationState.PAUSED)
+    place.look()
+    del place.storage.blue[ONE]
+    place.look()
+    assert place.state() == "unknown"
+
+
+def test_a_bundle_is_named_once_a_wave_when_all_its_topics_are_enlisted(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    assert place.store.marks == {("m", BUNDLE): 0}
+    place.store.marks.clear()
+    place.look()
+    assert place.store.marks == {}
+    place.migrate(wave=1)
+    place.look()
+    assert place.store.marks == {("m", BUNDLE): 1}
+
+
+def test_a_record_that_the_broker_did_not_follow_is_followed_at_the_next_look(
+    place: Place,
+) -> None:
+    log = place.storage.topic(ONE)
+    place.broker.failing = ["terminate"]
+    place.migrate()
+    place.look()
+    assert (place.state(), log.ended) == ("terminated", False)
+    assert place.store.records[ONE].problem == "cannot terminate"
+    place.look()
+    assert (place.state(), log.ended) == ("migrated", True)
+
+
+def test_a_topic_that_could_not_be_removed_is_removed_later(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    place.broker.failing = ["remove"]
+    place.look()
+    assert (place.state(), ONE in place.storage.blue) == ("migrated", True)
+    assert place.look() == ["remove one"]
+    assert place.storage.blue == {}
+
+
+def test_the_next_owner_serves_no_topic_that_was_terminated(place: Place) -> None:
+    """Its own files may not say so: the last owner crashed after the record."""
+    log = place.storage.topic(ONE, slow=0)
+    log.written = 1
+    place.migrate()
+    place.broker.failing = ["terminate"]
+    place.look()
+    assert not log.ended
+    place.owned_by(B)
+    assert log.ended
+    assert place.mover.green_for(ONE) == GREEN
+
+
+def test_the_next_owner_serves_a_topic_that_was_taken_back(place: Place) -> None:
+    log = place.storage.topic(ONE, slow=0)
+    log.written = 1
+    place.migrate()
+    place.look()
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.broker.failing = ["reopen"]
+    place.look()
+    assert (place.state(), log.ended) == ("active", True)
+    place.owned_by(B)
+    assert not log.ended
+
+
+def test_a_bundle_whose_topics_cannot_be_restored_is_not_loaded(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    place.broker.failing = ["terminate"]
+    with pytest.raises(CannotLoad, match="cannot terminate"):
+        place.mover.resume(BUNDLE)
+
+
+def test_an_owner_that_lost_the_bundle_changes_nothing(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    old, broker = place.mover, place.broker
+    place.owned_by(B)
+    old.wake()
+    old.look(lambda: None)
+    assert (place.state(), broker.done) == ("unknown", [])
+
+
+def test_a_broker_without_the_port_takes_no_part(place: Place) -> None:
+    mover = Mover("c", A, 1, Recorder(BUNDLE), place.store, Holdings(place.clock), place.clock)
+    mover.resume(BUNDLE)
+    mover.look(lambda: None)
+    assert mover.next_at == float("inf")
+
+
+def test_a_look_is_done_in_parts_and_keeps_the_lease_between_topics(place: Place) -> None:
+    for number in range(10):
+        place.storage.topic(f"persistent://t/ns/{number}")
+    place.migrate()
+    kept = 0
+
+    def keep() -> None:
+        nonlocal kept
+        kept += 1
+        place.clock.advance(PART_S / 4)
+
+    place.mover.look(keep)
+    assert kept == 4
+    assert place.mover.next_at < place.clock.now
+    while place.mover.next_at < place.clock.now:
+        place.mover.look(keep)
+    assert place.store.counts("m")["0"] == Counts(terminated=10, attempts=10)
+
+
+def test_a_look_is_due_as_often_as_the_migration_says(place: Place) -> None:
+    place.look()
+    assert place.mover.next_at == place.clock.now + IDLE_S
+    place.migrate(check=3.0)
+    place.look()
+    assert place.mover.next_at == place.clock.now + 3.0
+
+
+STEPS = st.lists(
+    st.sampled_from(["look", "crash", "lose", "move", "read", "write", "pause", "resume", "back"]),
+    max_size=30,
+)
+
+
+@given(STEPS, st.integers(0, 12))
+@settings(max_examples=300)
+def test_whatever_happens_a_topic_is_written_on_one_side_and_arrives(
+    happens: list[str], fail_at: int
+) -> None:
+    """Blue accepts no write once green has taken one; a rollback brings back what it may."""
+    place = Place()
+    place.storage.topic(ONE, slow=0).written = 2
+    place.migrate()
+    for number, each in enumerate(happens):
+        place.broker.failing = [VERBS[number % 7]] if number == fail_at else []
+        place.store.lost = 1 if each == "lose" else 0
+        try:
+            _happen(place, each)
+        except (StoreUnavailable, CannotLoad) as error:
+            place.broker.failing, place.store.lost = [], 0
+            if isinstance(error, CannotLoad) or number % 2:
+                place.owned_by(B)
+        _check(place)
+    place.broker.failing, place.store.lost = [], 0
+    _let_it_end(place)
+    _check(place)
+    state = place.store.known["m"].state
+    if state is MigrationState.RUNNING:
+        assert place.state() == "migrated"
+    elif place.state() == "active":
+        assert not place.storage.blue[ONE].ended
+        assert not place.storage.green.get(ONE)
+    elif place.state() != "unknown":
+        assert place.store.records[ONE].stays
+
+
+VERBS = ["create", "hold", "terminate", "redirect", "remove", "take back", "reopen"]
+VERDICTS = {
+    ("pause", MigrationState.RUNNING): MigrationState.PAUSED,
+    ("resume", MigrationState.PAUSED): MigrationState.RUNNING,
+    ("back", MigrationState.RUNNING): MigrationState.ROLLING_BACK,
+    ("back", MigrationState.PAUSED): MigrationState.ROLLING_BACK,
+}
+
+
+def _happen(place: Place, what: str) -> None:
+    after = VERDICTS.get((what, place.store.known["m"].state))
+    if after is not None:
+        place.migrate(after)
+    elif what in ("look", "lose"):
+        place.look()
+    elif what in ("crash", "move"):
+        place.owned_by(A if what == "crash" else B)
+    elif what == "read":
+        _read(place)
+    elif what == "write":
+        _write(place)
+
+
+def _let_it_end(place: Place) -> None:
+    if place.store.known["m"].state is MigrationState.PAUSED:
+        place.migrate(MigrationState.RUNNING)
+    for _ in range(4):
+        place.look()
+        _read(place)
+
+
+def _read(place: Place) -> None:
+    """A consumer reads all that blue has."""
+    log = place.storage.blue.get(ONE)
+    if log is not None:
+        log.subscriptions = dict.fromkeys(log.subscriptions, log.written)
+
+
+def _write(place: Place) -> None:
+    """A producer writes where it is sent."""
+    log = place.storage.blue.get(ONE)
+    if log is not None and not log.ended:
+        if ONE not in place.broker.held:
+            log.written += 1
+    elif place.mover.green_for(ONE) is not None and ONE in place.storage.green:
+        place.storage.green[ONE] += 1
+
+
+def _check(place: Place) -> None:
+    log = place.storage.blue.get(ONE)
+    if place.storage.green.get(ONE) and log is not None:
+        assert log.ended, "both clusters accept writes"
+    if place.state() in (TopicState.ACTIVE, TopicState.UNKNOWN) and log is not None:
+        assert not place.storage.green.get(ONE)

@@ -1,0 +1,413 @@
+"""What the topic script accepts, refuses, writes and counts, on Redis; and its twin in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+import msgspec
+import pytest
+import redis
+
+from deploy.redis_server import RedisServer
+from sinks.errors import Closed, Fenced
+from sinks.redis.command_streams import CommandStream
+from sinks.redis.migrations import Migrations
+from sinks.redis.server.connections import redis_client
+from sinks.redis.topics import PAGE, TopicStore
+from tests.contracts.asking import GENERATION
+from tests.support.migrations import GREEN
+from tests.support.opening import close, keep_alive, let_in
+from tests.support.topic_shelf import NO_TOPIC, TopicShelf
+from trimtab.migration.life import MigrationState
+from trimtab.migration.migration import Counts, Migration
+from trimtab.migration.scopes import CLUSTER
+from trimtab.migration.topic_life import (
+    MAY_ENLIST,
+    TRANSITIONS,
+    Given,
+    TopicEvent,
+    TopicState,
+)
+from trimtab.model import Epoch
+from trimtab.ownership import State
+from trimtab.store.ring import position
+from trimtab.wire.command import CommandKind
+from trimtab.wire.keys import (
+    lease_key,
+    migrated_key,
+    named_key,
+    ownership_key,
+    places_key,
+    sessions_key,
+    topics_key,
+)
+from trimtab.wire.ownership import Record
+from trimtab.wire.topics import (
+    Named,
+    TopicCall,
+    TopicChange,
+    TopicOutcome,
+    TopicRecord,
+    TopicRefused,
+)
+
+A, B = "a:8080", "b:8080"
+BUNDLE = "public/orders/0x00000000_0xffffffff"
+EPOCH = Epoch(GENERATION, 9)
+TOPIC = "persistent://public/orders/invoices"
+_names = itertools.count()
+
+
+class Store(Protocol):
+    def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]: ...
+
+    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]: ...
+
+
+class Place:
+    """A cluster whose bundle A serves, on Redis or in memory."""
+
+    def __init__(self, client: redis.Redis | None) -> None:
+        self.cluster = f"topics-{next(_names)}"
+        self.client, self.shelf = client, TopicShelf()
+        self.store: Store = self.shelf if client is None else TopicStore(client)
+        if client is not None:
+            let_in(client, self.cluster, GENERATION)
+            keep_alive(client, self.cluster, (A, B))
+        self.shelf.sessions = {A: "1", B: "1"}
+        self.owned_by(A, EPOCH)
+
+    def owned_by(self, broker: str, epoch: Epoch, state: State = State.OWNED) -> None:
+        self.shelf.owners[BUNDLE] = (broker, epoch)
+        if self.client is not None:
+            text = msgspec.json.encode(Record(state=state, epoch=epoch, owner=broker))
+            self.client.hset(ownership_key(self.cluster), BUNDLE, text)
+
+    def migrate(self, state: MigrationState = MigrationState.RUNNING, **more: object) -> None:
+        it = Migration("m", self.cluster, CLUSTER, GREEN, state)
+        it = replace(it, **more)  # type: ignore[arg-type]
+        self.shelf.known[it.id] = it
+        if self.client is not None:
+            Migrations(self.client).write(self.cluster, GENERATION, [it])
+
+    def put(self, record: TopicRecord) -> None:
+        """As the script left it, in whichever state."""
+        if record.state is TopicState.UNKNOWN:
+            return
+        self.shelf.records[TOPIC] = record
+        if self.client is not None:
+            text = msgspec.json.encode(record)
+            self.client.hset(topics_key(self.cluster, "public/orders"), TOPIC, text)
+            places = places_key(self.cluster, "public/orders")
+            self.client.zadd(places, {TOPIC: position(TOPIC)})
+
+    def ask(self, event: str | None, expect: str = "unknown", **more: object) -> TopicOutcome:
+        who = {name: more.pop(name) for name in ("broker", "session") if name in more}
+        change = msgspec.convert(
+            {
+                "topic": TOPIC,
+                "bundle": BUNDLE,
+                "position": position(TOPIC),
+                "epoch": EPOCH,
+                "migration": "m",
+                "expect": expect,
+                "event": event,
+                **more,
+            },
+            TopicChange,
+        )
+        asked: dict[str, object] = {"broker": A, "session": "1", "changes": [change], **who}
+        call = msgspec.convert(asked, TopicCall)
+        return self.store.change(self.cluster, call)[0]
+
+    def counts(self) -> dict[str, Counts]:
+        if self.client is None:
+            return self.shelf.counts("m")
+        return Migrations(self.client).counts(self.cluster, "m")
+
+
+@pytest.fixture(params=["memory", "redis"])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    if request.param == "memory":
+        yield Place(None)
+        return
+    server: RedisServer = request.getfixturevalue("redis_server")
+    with redis_client(server.url) as client:
+        yield Place(client)
+
+
+def record(state: TopicState, **more: object) -> TopicRecord:
+    if state is TopicState.UNKNOWN:
+        return NO_TOPIC
+    return msgspec.convert({"state": state, "migration": "m", "epoch": EPOCH, **more}, TopicRecord)
+
+
+ROWS = [
+    pytest.param(state, event, id=f"{state}-{event}")
+    for state in TopicState
+    for event in TopicEvent
+]
+AS_GIVEN = {
+    Given.NOTHING: MigrationState.ROLLED_BACK,
+    Given.OPEN_WAVE: MigrationState.RUNNING,
+    Given.ONWARD: MigrationState.PAUSED,
+    Given.ROLLING_BACK: MigrationState.ROLLING_BACK,
+    Given.NEW: MigrationState.RUNNING,
+}
+"""A migration's state in which a condition holds."""
+
+
+@pytest.mark.parametrize(("state", "event"), ROWS)
+def test_the_script_has_the_rows_of_the_table(
+    place: Place, state: TopicState, event: TopicEvent
+) -> None:
+    effect = TRANSITIONS[state].get(event)
+    given = Given.NOTHING if effect is None else effect.given
+    place.migrate(AS_GIVEN[given])
+    before = record(state)
+    if given is Given.NEW and state is not TopicState.UNKNOWN:
+        before = msgspec.structs.replace(before, migration="an earlier one")
+    place.put(before)
+    outcome = place.ask(event, state)
+    if effect is None:
+        assert outcome.reason in (TopicRefused.ILLEGAL, TopicRefused.OTHER_MIGRATION)
+        assert outcome.record == (None if state is TopicState.UNKNOWN else before)
+        return
+    assert outcome.reason is None
+    now = TopicState.UNKNOWN if outcome.record is None else outcome.record.state
+    stays = outcome.record is not None and outcome.record.stays
+    assert (now, stays) == (effect.state, effect.stays)
+
+
+@pytest.mark.parametrize("state", MigrationState)
+@pytest.mark.parametrize("given", [each for each in Given if each is not Given.NOTHING])
+def test_a_migrations_state_decides_what_may_happen(
+    place: Place, state: MigrationState, given: Given
+) -> None:
+    running, back = MigrationState.RUNNING, MigrationState.ROLLING_BACK
+    onward = {running, MigrationState.PAUSED, MigrationState.COMPLETED}
+    allowed = {
+        Given.OPEN_WAVE: {running},
+        Given.ONWARD: onward,
+        Given.ROLLING_BACK: {back},
+        Given.NEW: MAY_ENLIST,
+    }
+    event, expect = {
+        Given.OPEN_WAVE: ("terminate", TopicState.ACTIVE),
+        Given.ONWARD: ("drain", TopicState.TERMINATED),
+        Given.ROLLING_BACK: ("reopen", TopicState.DRAINING),
+        Given.NEW: ("enlist", TopicState.UNKNOWN),
+    }[given]
+    place.migrate(state)
+    place.put(record(expect))
+    reason = place.ask(event, expect).reason
+    assert reason == (None if state in allowed[given] else TopicRefused.NOT_NOW)
+
+
+def test_a_topic_that_stays_goes_on_in_a_rollback_and_is_judged_once(place: Place) -> None:
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.put(record(TopicState.TERMINATED))
+    assert place.ask("drain", "terminated").reason is TopicRefused.NOT_NOW
+    assert place.ask("stay", "terminated").accepted
+    assert place.ask("reopen", "terminated").reason is TopicRefused.NOT_NOW
+    drained = place.ask("drain", "terminated", backlog=3)
+    assert drained.record == record(TopicState.DRAINING, stays=True, backlog=3)
+    place.migrate(MigrationState.ROLLED_BACK)
+    assert place.ask("finish", "draining").accepted
+
+
+def test_a_wave_that_waits_is_not_begun(place: Place) -> None:
+    place.migrate()
+    assert place.ask("enlist", wave=1).accepted
+    assert place.ask("terminate", "active").reason is TopicRefused.NOT_NOW
+    place.migrate(wave=1)
+    assert place.ask("terminate", "active").accepted
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"broker": B}, TopicRefused.NOT_OWNER),
+        ({"epoch": (GENERATION, 8)}, TopicRefused.NOT_OWNER),
+        ({"epoch": (GENERATION, 10)}, TopicRefused.NOT_OWNER),
+        ({"bundle": "public/orders/0x00000000_0x80000000"}, TopicRefused.NOT_OWNER),
+        ({"session": "2"}, TopicRefused.NO_LEASE),
+        ({"broker": "c:8080"}, TopicRefused.NO_LEASE),
+        ({"migration": "other"}, TopicRefused.UNKNOWN_MIGRATION),
+        ({"expect": "active"}, TopicRefused.STALE_STATE),
+    ],
+)
+def test_only_the_owner_changes_a_topic_from_the_state_that_it_has(
+    place: Place, asked: dict[str, object], reason: TopicRefused
+) -> None:
+    place.migrate()
+    outcome = place.ask("enlist", **asked)  # type: ignore[arg-type]
+    assert (outcome.reason, outcome.record) == (reason, None)
+    assert place.counts() == {}
+
+
+def test_an_owner_that_was_replaced_is_refused_and_the_next_goes_on(place: Place) -> None:
+    place.migrate()
+    assert place.ask("enlist").accepted
+    after = Epoch(GENERATION, 10)
+    place.owned_by(B, after)
+    assert place.ask("terminate", "active").reason is TopicRefused.NOT_OWNER
+    assert place.ask("terminate", "active", broker=B, epoch=after).accepted
+
+
+def test_an_owner_that_hands_over_serves_until_then(place: Place) -> None:
+    place.migrate()
+    place.owned_by(A, EPOCH, State.RELEASING)
+    assert place.ask("enlist").accepted
+
+
+def test_counts_follow_a_topic_by_wave_and_namespace(place: Place) -> None:
+    place.migrate(wave=2)
+    way = [("enlist", "unknown", 0), ("hold", "active", 0), ("terminate", "replicating", 9)]
+    for event, expect, backlog in way:
+        assert place.ask(event, expect, backlog=backlog, wave=2).accepted
+    expected = Counts(terminated=1, backlog=9, attempts=2)
+    assert place.counts() == {"2": expected, "public/orders": expected}
+    assert place.ask("drain", "terminated", backlog=4).accepted
+    assert place.ask("finish", "draining").accepted
+    assert place.counts()["2"] == Counts(migrated=1, attempts=4)
+
+
+def test_a_step_that_failed_is_counted_with_its_reason_until_one_succeeds(place: Place) -> None:
+    place.migrate()
+    place.ask("enlist")
+    failed = place.ask(None, "active", problem="green: 503 “later”")
+    assert failed.record == record(TopicState.ACTIVE, problem="green: 503 “later”")
+    assert place.counts()["0"] == Counts(active=1, attempts=1, errors=1)
+    ended = place.ask("terminate", "active")
+    assert ended.record == record(TopicState.TERMINATED)
+    assert place.counts()["0"] == Counts(terminated=1, attempts=2, errors=1)
+
+
+def test_a_topic_that_users_deleted_is_forgotten(place: Place) -> None:
+    place.migrate()
+    place.ask("enlist")
+    assert place.ask("forget", "active").record is None
+    assert place.counts()["0"] == Counts()
+    assert place.store.topics_in(place.cluster, BUNDLE) == {}
+
+
+def test_topics_of_a_bundle_are_found_by_their_place_on_the_ring(place: Place) -> None:
+    place.migrate()
+    topics = [f"persistent://public/orders/{number}" for number in range(2 * PAGE + 1)]
+    changes = [
+        TopicChange(
+            topic=topic,
+            bundle=BUNDLE,
+            position=position(topic),
+            epoch=EPOCH,
+            migration="m",
+            expect=TopicState.UNKNOWN,
+            event=TopicEvent.ENLIST,
+        )
+        for topic in topics
+    ]
+    call = TopicCall(broker=A, session="1", changes=tuple(changes))
+    assert all(outcome.accepted for outcome in place.store.change(place.cluster, call))
+    by_place = sorted(topics, key=position)
+    assert list(place.store.topics_in(place.cluster, BUNDLE)) == by_place
+    middle = position(by_place[100])
+    lower = f"public/orders/0x00000000_0x{middle:08x}"
+    upper = f"public/orders/0x{middle:08x}_0xffffffff"
+    assert list(place.store.topics_in(place.cluster, lower)) == by_place[:100]
+    assert list(place.store.topics_in(place.cluster, upper)) == by_place[100:]
+
+
+def test_a_bundle_is_named_by_its_owner_alone(place: Place) -> None:
+    place.migrate()
+
+    def named(broker: str, bundle: str = BUNDLE) -> Named:
+        say = Named(bundle=bundle, epoch=EPOCH, migration="m", wave=3)
+        place.store.change(place.cluster, TopicCall(broker=broker, session="1", named=(say,)))
+        return say
+
+    for broker, bundle in ((B, BUNDLE), (A, "public/other/0x00000000_0xffffffff"), (A, BUNDLE)):
+        named(broker, bundle)
+    if place.client is None:
+        assert place.shelf.marks == {("m", BUNDLE): 3}
+    else:
+        assert place.client.hgetall(named_key(place.cluster, "m")) == {BUNDLE.encode(): b"3"}
+
+
+# What only Redis has.
+
+
+@pytest.fixture
+def there(redis_server: RedisServer) -> Iterator[tuple[Place, redis.Redis]]:
+    with redis_client(redis_server.url) as client:
+        yield Place(client), client
+
+
+def test_a_closed_store_changes_no_topic(there: tuple[Place, redis.Redis]) -> None:
+    place, client = there
+    place.migrate()
+    close(client, place.cluster)
+    with pytest.raises(Closed, match="not open on this history"):
+        place.ask("enlist")
+
+
+def test_a_record_that_somebody_spoiled_is_unknown_and_written_anew(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    place, client = there
+    place.migrate()
+    for text in (b"{", b"[]", b'{"state":7}', b"\xff"):
+        client.hset(topics_key(place.cluster, "public/orders"), TOPIC, text)
+        assert place.ask("terminate", "active").reason is TopicRefused.STALE_STATE
+    assert place.ask("enlist").record == record(TopicState.ACTIVE)
+
+
+@pytest.mark.parametrize("spoil", [b"{", b"[]", b'{"state":[]}'])
+def test_a_migration_that_cannot_be_read_moves_nothing(
+    there: tuple[Place, redis.Redis], spoil: bytes
+) -> None:
+    place, client = there
+    client.hset(f"trimtab:{{{place.cluster}}}:migrations", "m", spoil)
+    assert place.ask("enlist").reason is TopicRefused.UNKNOWN_MIGRATION
+    assert TopicStore(client).migrations(place.cluster) == {}
+
+
+def test_counts_that_somebody_spoiled_are_zero(there: tuple[Place, redis.Redis]) -> None:
+    place, client = there
+    key = migrated_key(place.cluster, "m")
+    client.hset(key, mapping={"0 active": "x", "0 migrated": "-3", "0 stays": "2", "0 odd": "7"})
+    assert place.counts() == {"0": Counts(stays=2)}
+
+
+def test_brokers_with_a_lease_are_commanded_when_a_migration_has_come_further(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    place, client = there
+    store, it = Migrations(client), Migration("m", place.cluster, "public/orders", GREEN)
+    for broker in (A, B, "gone:8080"):
+        client.hset(sessions_key(place.cluster), broker, "1 2")
+    assert client.exists(lease_key(place.cluster, "gone:8080")) == 0
+    assert store.write(place.cluster, GENERATION, [it]) == 2
+    assert store.write(place.cluster, GENERATION, [replace(it, counts=(Counts(active=1),))]) == 0
+    assert store.write(place.cluster, GENERATION, [replace(it, wave=1)]) == 2
+    told = [each for _, each in CommandStream(client, place.cluster, A).read(1)]
+    assert [(each.kind, each.id) for each in told] == [
+        (CommandKind.TOPIC_MIGRATED, "m/running/0"),
+        (CommandKind.TOPIC_MIGRATED, "m/running/1"),
+    ]
+    assert (told[0].scope, told[0].target, told[0].migration) == ("public/orders", GREEN, "m")
+    assert store.read(place.cluster) == {"m": replace(it, wave=1)}
+
+
+def test_a_job_that_was_replaced_writes_no_migration(there: tuple[Place, redis.Redis]) -> None:
+
+    place, client = there
+    it = Migration("m", place.cluster, CLUSTER, GREEN)
+    with pytest.raises(Fenced):
+        Migrations(client).write(place.cluster, GENERATION - 1, [it])
+    with pytest.raises(Closed):
+        Migrations(client).write(place.cluster, GENERATION + 1, [it])
+    assert Migrations(client).read(place.cluster) == {}

@@ -1,0 +1,155 @@
+"""`TopicStore` in memory, plain and slow; tests/contracts/test_topics.py holds it to Redis."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from trimtab.migration.life import ONWARD, MigrationState
+from trimtab.migration.migration import Counts, Migration
+from trimtab.migration.scopes import namespace_of
+from trimtab.migration.topic_life import (
+    COUNTED,
+    MAY_ENLIST,
+    TRANSITIONS,
+    Given,
+    TopicEvent,
+    TopicState,
+)
+from trimtab.model import FULL_RANGE_END, Epoch, parse_bundle
+from trimtab.store.ring import position
+from trimtab.wire.topics import (
+    TopicCall,
+    TopicChange,
+    TopicOutcome,
+    TopicRecord,
+    TopicRefused,
+)
+
+NO_TOPIC = TopicRecord(state=TopicState.UNKNOWN, migration="")
+
+
+@dataclass
+class TopicShelf:
+    """One cluster's topics; ``owners`` and ``sessions`` stand for records and leases."""
+
+    known: dict[str, Migration] = field(default_factory=dict)
+    owners: dict[str, tuple[str, Epoch]] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
+    records: dict[str, TopicRecord] = field(default_factory=dict)
+    marks: dict[tuple[str, str], int] = field(default_factory=dict)
+    sums: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
+
+    def migrations(self, cluster: str) -> Mapping[str, Migration]:  # noqa: ARG002 - there is one
+        return self.known
+
+    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]:  # noqa: ARG002
+        namespace, (low, high) = parse_bundle(bundle)
+        last = high == FULL_RANGE_END
+        return {
+            topic: record
+            for topic, record in sorted(self.records.items(), key=lambda each: position(each[0]))
+            if namespace_of(topic) == namespace
+            and (low <= position(topic) < high or (last and position(topic) == high))
+        }
+
+    def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:  # noqa: ARG002
+        outcomes = tuple(self._outcome(call, each) for each in call.changes)
+        for each in call.named:
+            if self._leased(call) and self.owners.get(each.bundle) == (call.broker, each.epoch):
+                self.marks[each.migration, each.bundle] = each.wave
+        return outcomes
+
+    def counts(self, migration: str) -> dict[str, Counts]:
+        found = dict[str, dict[str, int]]()
+        for (subject, name), number in self.sums.get(migration, Counter()).items():
+            found.setdefault(subject, {})[name] = number
+        return {subject: Counts(**counts) for subject, counts in sorted(found.items())}
+
+    def _outcome(self, call: TopicCall, change: TopicChange) -> TopicOutcome:
+        before = self.records.get(change.topic, NO_TOPIC)
+        reason = self._refusal(call, change, before)
+        if reason is None:
+            self._write(change, before)
+        return TopicOutcome(
+            topic=change.topic, reason=reason, record=self.records.get(change.topic)
+        )
+
+    def _leased(self, call: TopicCall) -> bool:
+        return self.sessions.get(call.broker) == call.session
+
+    def _refusal(
+        self, call: TopicCall, change: TopicChange, topic: TopicRecord
+    ) -> TopicRefused | None:
+        migration = self.known.get(change.migration)
+        if migration is None:
+            return TopicRefused.UNKNOWN_MIGRATION
+        if not self._leased(call):
+            return TopicRefused.NO_LEASE
+        if self.owners.get(change.bundle) != (call.broker, change.epoch):
+            return TopicRefused.NOT_OWNER
+        if topic.state is not change.expect:
+            return TopicRefused.STALE_STATE
+        if change.event is not TopicEvent.ENLIST and topic.migration != change.migration:
+            return TopicRefused.OTHER_MIGRATION
+        if change.event is None:
+            return None
+        if change.event not in TRANSITIONS[topic.state]:
+            return TopicRefused.ILLEGAL
+        given = TRANSITIONS[topic.state][change.event].given
+        return None if _holds(given, migration, topic) else TopicRefused.NOT_NOW
+
+    def _write(self, change: TopicChange, before: TopicRecord) -> None:
+        state, stays = before.state, before.stays
+        if change.event is not None:
+            effect = TRANSITIONS[state][change.event]
+            stays = effect.state is not TopicState.ACTIVE and (stays or effect.stays)
+            state = effect.state
+        after = TopicRecord(
+            state=state,
+            migration=change.migration,
+            wave=change.wave if change.event is TopicEvent.ENLIST else before.wave,
+            epoch=change.epoch,
+            backlog=change.backlog,
+            stays=stays,
+            problem=change.problem,
+        )
+        self._count(change.topic, before, -1)
+        self._count(change.topic, after, 1)
+        if change.problem or change.event in COUNTED:
+            self._add(change.topic, after, "attempts", 1)
+            self._add(change.topic, after, "errors", int(bool(change.problem)))
+        if state is TopicState.UNKNOWN:
+            del self.records[change.topic]
+        else:
+            self.records[change.topic] = msgspec.json.decode(
+                msgspec.json.encode(after), type=TopicRecord
+            )
+
+    def _count(self, topic: str, record: TopicRecord, sign: int) -> None:
+        if record.state is not TopicState.UNKNOWN:
+            self._add(topic, record, record.state.value, sign)
+            self._add(topic, record, "backlog", sign * record.backlog)
+            self._add(topic, record, "stays", sign * record.stays)
+
+    def _add(self, topic: str, record: TopicRecord, name: str, more: int) -> None:
+        for subject in (str(record.wave), namespace_of(topic)):
+            if more:
+                self.sums.setdefault(record.migration, Counter())[subject, name] += more
+
+
+def _holds(given: Given, migration: Migration, topic: TopicRecord) -> bool:
+    match given:
+        case Given.OPEN_WAVE:
+            return migration.state is MigrationState.RUNNING and topic.wave <= migration.wave
+        case Given.ONWARD:
+            return topic.stays or migration.state in ONWARD
+        case Given.ROLLING_BACK:
+            return not topic.stays and migration.state is MigrationState.ROLLING_BACK
+        case Given.NEW:
+            return topic.migration != migration.id and migration.state in MAY_ENLIST
+        case Given.NOTHING:
+            return True
