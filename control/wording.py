@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from trimtab.explaining.words import format_count, iso
 from trimtab.kept_plans.kept_plan import drain_plan_id
 from trimtab.wire.control import Intent, IntentKind
@@ -85,6 +87,24 @@ def _budget(intent: Intent) -> str:
     return f"let {format_count(intent.limit, 'bundle')} of {intent.name} move in a period"
 
 
+def _start_migration(intent: Intent) -> str:
+    where = ", ".join(intent.target.urls().values()) if intent.target else "nowhere"
+    waves = f", in {format_count(len(intent.waves) + 1, 'wave')}" if intent.waves else ""
+    return f"take the topics of {intent.scope} to {where}{waves}"
+
+
+def _flag_cluster(intent: Intent) -> str:
+    if not intent.migrated:
+        return "set where the cluster's topics would go, and roll back what takes them there"
+    return _start_migration(msgspec.structs.replace(intent, scope="the cluster"))
+
+
+def _flag_namespace(intent: Intent) -> str:
+    if not intent.migrated:
+        return f"roll back the migration of {intent.name}"
+    return f"take the topics of {intent.name} to where the cluster's go"
+
+
 WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.SETTINGS: _set,
     IntentKind.RESET: _reset,
@@ -110,5 +130,13 @@ WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.UNPIN: lambda intent: f"end the pin of {intent.bundle or intent.name}",
     IntentKind.MODE: _mode,
     IntentKind.BUDGET: _budget,
+    IntentKind.MIGRATION_START: _start_migration,
+    IntentKind.MIGRATION_PAUSE: lambda intent: f"pause the migration {intent.migration}",
+    IntentKind.MIGRATION_RESUME: lambda intent: f"go on with the migration {intent.migration}",
+    IntentKind.MIGRATION_ROLL_BACK: lambda intent: (
+        f"roll the migration {intent.migration} back: topics return of which green has no write"
+    ),
+    IntentKind.CLUSTER_MIGRATION: _flag_cluster,
+    IntentKind.NAMESPACE_MIGRATION: _flag_namespace,
 }
 """Of what operators ask for; the watcher's intents are not described."""

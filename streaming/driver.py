@@ -23,6 +23,7 @@ from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.leasing.lease_scan import LeaseScan
 from sinks.redis.leasing.leases import Leases
+from sinks.redis.migrations import Migrations
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
@@ -44,6 +45,8 @@ from streaming.watch.durability import PAUSE_SECONDS as DURABILITY_SECONDS
 from streaming.watch.durability import Durability
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.lease_watcher import REDIS, LeaseWatcher
+from streaming.watch.migration_watcher import PAUSE_SECONDS as MIGRATIONS_SECONDS
+from streaming.watch.migration_watcher import MigrationWatcher
 from streaming.watch.pruning import PAUSE_SECONDS, Pruning
 from streaming.watch.relay import RelayThread
 from streaming.watch.server_clock import ServerClock
@@ -103,6 +106,7 @@ class Driver:
             config.clock_margin_seconds,
         )
         watcher = LeaseWatcher(lease_scan, clock, opener, intent_publisher, shown)
+        migrations = MigrationWatcher(Migrations(client), opener, intent_publisher, shown)
         heartbeat = Heartbeat(leadership, clock.away_seconds, config.yield_seconds, shutdown)
         retry = SinkRetry(shutdown, progress, shown)
         offsets = OffsetLog(spark, config.checkpoint)
@@ -116,6 +120,7 @@ class Driver:
             explanations=Explanations(client),
             outcomes=Outcomes(client),
             plans=KeptPlans(client),
+            migrations=Migrations(client),
             settings=to_record(config.intake_settings(), config.round_settings()),
             size=SizeWatch(config.size, shown),
             suspect=watcher.suspect,
@@ -136,6 +141,7 @@ class Driver:
             Periodic("pruning", PAUSE_SECONDS, pruning.look, self._broken),
             Periodic("durability", DURABILITY_SECONDS, durability.look, self._broken),
             Periodic("watcher", config.watch_seconds, watcher.look, self._broken),
+            Periodic("migrations", MIGRATIONS_SECONDS, migrations.look, self._broken),
             Periodic("heartbeat", config.heartbeat_seconds, heartbeat.beat, self._broken),
         )
         self._guard = Periodic("watchdog", LOOK_SECONDS, self._watchdog.look, self._broken)

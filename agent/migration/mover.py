@@ -131,7 +131,8 @@ class Mover:
         served = self._holdings.bundles()
         self._known.keep(served)
         self._named = {key: said for key, said in self._named.items() if key[0] in served}
-        checks = [m.check for m in self._known.migrations.values() if m.state in UNDER_WAY]
+        under_way = [m for m in self._known.migrations.values() if m.state in UNDER_WAY]
+        checks = [each.check for each in under_way if each.check > 0]
         self._look_at = self._clock() + min(checks, default=IDLE_S)
         if self._known.migrations:
             self._bundles.extend(sorted(served))

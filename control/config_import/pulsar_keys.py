@@ -60,8 +60,9 @@ NOT_IMPORTED: Final[Mapping[str, str]] = {
     "clientMinVersionAllowed": (
         "clients connect to brokers and not to trimtab; the brokers refuse old ones themselves"
     ),
-    "clusterMigrationCheckDurationSeconds": _MIGRATION,
-    "clusterMigrationAutoResourceCreation": _MIGRATION,
+    "clusterMigrationAutoResourceCreation": (
+        "a migrating topic's resources are always created on green first"
+    ),
     "loadBalancerPlacementStrategy": _SIMPLE,
     "loadBalancerBrokerUnderloadedThresholdPercentage": _SIMPLE,
     "loadBalancerBrokerComfortLoadLevelPercentage": _SIMPLE,

@@ -10,20 +10,27 @@ import redis
 
 from sinks.errors import Closed, Fenced
 from sinks.kafka.readable import MALFORMED
+from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.scripts import migrations_script, run
 from sinks.redis.server.connections import translate_errors
 from trimtab.migration.migration import Counts, Migration
+from trimtab.migration.scopes import overlap
+from trimtab.model import is_bundle, namespace_of
+from trimtab.view import is_monitoring
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.keys import (
     command_stream,
     lease_key,
     migrated_key,
     migrations_key,
+    named_key,
     open_key,
     sessions_key,
 )
 
 _migration = msgspec.json.Decoder(Migration)
+_PAGE: Final = 1000
+"""Bundles read in a step."""
 _NAMES: Final = frozenset(Counts.__dataclass_fields__)
 
 
@@ -32,6 +39,7 @@ class Migrations:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
+        self._index = BundleIndex(client)
 
     def write(self, cluster: str, generation: int, migrations: Iterable[Migration]) -> int:
         """Store each in place of its earlier state, and command brokers to look at those that have
@@ -61,6 +69,20 @@ class Migrations:
     def read(self, cluster: str) -> dict[str, Migration]:
         """All readable migrations of a cluster, by id, the last begun first."""
         return read_migrations(self._client, cluster)
+
+    def unnamed(self, migration: Migration) -> int:
+        """How many bundles of a migration's scope have an owner that has not named their topics of
+        the waves so far, or no owner; read in pages."""
+        cluster, unnamed, after = migration.cluster, 0, ""
+        while names := self._index.after(cluster, after, _PAGE):
+            after = names[-1]
+            bundles = [name for name in names if is_bundle(name) and _concerns(migration, name)]
+            if bundles:
+                with translate_errors(self._client):
+                    # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+                    said: Any = self._client.hmget(named_key(cluster, migration.id), bundles)
+                unnamed += sum(text is None or _whole(text) < migration.wave for text in said)
+        return unnamed
 
     def counts(self, cluster: str, migration: str) -> dict[str, Counts]:
         """The counts of a migration's topics, by wave (a number) or namespace."""
@@ -106,6 +128,11 @@ def _command(migration: Migration) -> str:
     members: Any = msgspec.to_builtins(command)
     del members["broker"]
     return msgspec.json.encode(members).decode()
+
+
+def _concerns(migration: Migration, bundle: str) -> bool:
+    """Whether topics of a bundle can be in the scope; brokers' own for monitoring migrate never."""
+    return overlap(migration.scope, namespace_of(bundle)) and not is_monitoring(bundle)
 
 
 def _whole(text: bytes) -> int:

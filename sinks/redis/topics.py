@@ -74,6 +74,12 @@ class TopicStore:
             texts: Any = self._client.hmget(topics_key(cluster, namespace), topics)
         return dict(_readable(zip(topics, texts, strict=True)))
 
+    def of_namespace(self, cluster: str, namespace: str) -> Iterator[tuple[str, TopicRecord]]:
+        """All readable records of a namespace, in pages: not of one moment."""
+        with translate_errors(self._client):
+            texts = self._client.hscan_iter(topics_key(cluster, namespace), count=_READ)
+            yield from _readable((name.decode(errors="replace"), text) for name, text in texts)
+
     def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:
         """Ask for changes, each for itself, and PAGE in one run. Raises Closed."""
         outcomes = list[TopicOutcome]()

@@ -19,6 +19,7 @@ from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.state_records import state_pages
 from sinks.redis.explanations import Explanations
 from sinks.redis.kept_plans import KeptPlans
+from sinks.redis.migrations import Migrations
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from streaming.leader.store_opening import StoreOpener
@@ -38,6 +39,7 @@ from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.metrics import job as metrics
+from trimtab.migration.migration import Migration
 from trimtab.store.requests import BatchId, issue_commands, list_leaseless, transitions
 from trimtab.wire import keys
 from trimtab.wire.explanation import StoredExplanations
@@ -64,6 +66,7 @@ class BatchWriter:
         explanations: Explanations | None = None,
         outcomes: Outcomes | None = None,
         plans: KeptPlans | None = None,
+        migrations: Migrations | None = None,
         settings: JobSettings | None = None,
         size: SizeWatch | None = None,
         suspect: Callable[[str, Iterable[str]], object] = lambda *_: None,
@@ -86,7 +89,7 @@ class BatchWriter:
         """Whether a newer job has taken over: a retry is pointless."""
         self.settings = settings
         self.explanations = explanations
-        self.outcomes, self.plans = outcomes, plans
+        self.outcomes, self.plans, self.migrations = outcomes, plans, migrations
         self._size = size
         self._suspect = suspect
         self._bounces = Bounces(self._shown)
@@ -125,6 +128,10 @@ class BatchWriter:
         show_intent_outcomes(self._shown, outcomes)
         if self.plans is not None and plans:
             self._write_aside("kept plans", partial(self.plans.write, plans, at))
+        migrations = [
+            msgspec.json.decode(row.payload, type=Migration) for row in by_tag[Tag.MIGRATION]
+        ]
+        self._migrate(migrations)
         if self.outcomes is not None and outcomes:
             self._write_aside("outcomes of intents", partial(self.outcomes.write, outcomes))
         done = BatchRecord(
@@ -136,6 +143,7 @@ class BatchWriter:
             rounds=tuple(rounds),
             outcomes=tuple(outcomes),
             plans=tuple(plans),
+            migrations=tuple(migrations),
             exported=tuple(dict.fromkeys(row.cluster for row in state)),
             settings=None if self._told and not state else self.settings,
         )
@@ -148,6 +156,25 @@ class BatchWriter:
             self._explain(msgspec.json.decode(row.payload, type=StoredExplanations))
         for page in state_pages(state, batch, self._opener.generation):
             self._publish(page)
+
+    def _migrate(self, migrations: list[Migration]) -> None:
+        """Store migrations, which the brokers of their clusters act on."""
+        for cluster in dict.fromkeys(each.cluster for each in migrations):
+            mine = [each for each in migrations if each.cluster == cluster]
+            if self.migrations is not None:
+                write = partial(self._write_migrations, self.migrations, cluster, mine)
+                attempt = partial(self._attempts.attempt, cluster, "changed", write)
+                self._attempts.unless_damaged(cluster, "changed", attempt, None)
+
+    def _write_migrations(self, store: Migrations, cluster: str, them: list[Migration]) -> None:
+        while True:
+            try:
+                store.write(cluster, self._opener.generation, them)
+            except (Closed, Fenced) as error:
+                log.warning("migrations wait for the store", cluster=cluster, cause=str(error))
+                self._opener.open(cluster)
+            else:
+                return
 
     def _write_aside(self, what: str, write: Callable[[], None]) -> None:
         """Store what people wait for."""

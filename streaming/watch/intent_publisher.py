@@ -12,6 +12,7 @@ import structlog
 
 from sinks.kafka.publisher import Outgoing
 from trimtab.doubt import Doubt
+from trimtab.migration.migration import Counts
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
@@ -68,6 +69,22 @@ class IntentPublisher:
                 )
             )
         log.info(f"ownership is {level.value}", cluster=cluster, cause=cause)
+
+    def migration(
+        self, cluster: str, migration: str, counts: tuple[Counts, ...], unseen: int
+    ) -> None:
+        """Announce how far a migration's topics have come."""
+        with self._lock:
+            self._add(
+                Intent(
+                    id=self._next(),
+                    kind=IntentKind.MIGRATION_PROGRESS,
+                    cluster=cluster,
+                    migration=migration,
+                    counts=counts,
+                    unseen=unseen,
+                )
+            )
 
     def publish(self) -> None:
         """Send the waiting intents; on KafkaUnavailable and Misconfigured keeps them and raises."""

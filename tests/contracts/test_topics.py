@@ -105,7 +105,9 @@ class Place:
             self.client.zadd(places, {TOPIC: position(TOPIC)})
 
     def ask(self, event: str | None, expect: str = "unknown", **more: object) -> TopicOutcome:
-        who = {name: more.pop(name) for name in ("broker", "session") if name in more}
+        who: dict[str, object] = {
+            name: more.pop(name) for name in ("broker", "session") if name in more
+        }
         change = msgspec.convert(
             {
                 "topic": TOPIC,

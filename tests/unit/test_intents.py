@@ -6,6 +6,7 @@ import pytest
 
 from trimtab.cluster.intents.apply import _EFFECTS, apply_intent
 from trimtab.cluster.intents.controls import CONTROLS
+from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.intents.policies import POLICIES
 from trimtab.cluster.intents.settings import SETTINGS, resolve_settings
 from trimtab.intent_rules import IntentRule
@@ -106,10 +107,10 @@ def test_what_names_nothing_is_a_problem() -> None:
 
 def test_every_kind_of_intent_has_one_effect() -> None:
     """A kind without one must not be taken for another."""
-    kinds = [*_EFFECTS, *POLICIES, *SETTINGS, *CONTROLS]
+    kinds = [*_EFFECTS, *POLICIES, *SETTINGS, *CONTROLS, *MIGRATIONS]
     assert sorted(kinds) == sorted(IntentKind), (
-        "trimtab/cluster/intents/: controls.py, policies.py and settings.py have a table each, "
-        "apply.py has the rest"
+        "trimtab/cluster/intents/: controls.py, migrations.py, policies.py and settings.py have "
+        "a table each, apply.py has the rest"
     )
 
 

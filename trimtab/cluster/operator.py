@@ -29,8 +29,8 @@ from trimtab.cluster.plans.progress import expire_plans
 from trimtab.cluster.round import Deciding, forget_old, hold_round
 from trimtab.cluster.state import ClusterState
 from trimtab.explaining.telling import explanations
-from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.round.decide import decide, repair_only
+from trimtab.state.memory import Memory
 from trimtab.wire.rows import Row, Tag, json_row
 
 
@@ -40,7 +40,7 @@ class Cluster(ClusterState):
 
     def take(self, rows: Iterable[Row], now_ms: int) -> tuple[list[Row], int]:
         """Process a batch's rows; return the rows for the sinks and the timer to set (0: none)."""
-        before = self.memory.plans
+        before = self.memory
         changed, out = self.receive(rows, now_ms)
         if not self.name:
             return out, 0
@@ -60,7 +60,7 @@ class Cluster(ClusterState):
         if not 0 < self.memory.due_ms <= now_ms:
             # A stale timer: an earlier one was set after it.
             return [], 0
-        before = self.memory.plans
+        before = self.memory
         self.memory = replace(self.memory, due_ms=0)
         # The sinks must see every batch that changes the state, or it could not be replayed.
         out = self._due_round(now_ms) or [intake_row(self, [])]
@@ -116,14 +116,20 @@ class Cluster(ClusterState):
             return [self.hold_round(now_ms, repair_only), *self._explanations()]
         return []
 
-    def _told(self, before: tuple[KeptPlan, ...], now_ms: int) -> list[Row]:
-        """Outcomes of intents that became known since the last call, and the kept plans that are
-        not as ``before``."""
+    def _told(self, before: Memory, now_ms: int) -> list[Row]:
+        """Outcomes of intents that became known since the last call, and the kept plans and
+        migrations that are not as ``before``."""
         self.tell(end_with_plans(self.name, self.memory, now_ms))
-        told, self.outcomes = self.outcomes, []
-        rows = [json_row(self.name, Tag.OUTCOME, each) for each in told]
-        changed = [plan for plan in self.memory.plans if plan not in before]
-        return rows + [json_row(self.name, Tag.PLAN, plan) for plan in changed]
+        outcomes, self.outcomes = self.outcomes, []
+        rows = [json_row(self.name, Tag.OUTCOME, each) for each in outcomes]
+        changed = [plan for plan in self.memory.plans if plan not in before.plans]
+        rows += [json_row(self.name, Tag.PLAN, plan) for plan in changed]
+        kept = self.memory.migrations
+        # Each round writes them all: a store that was emptied must get them back.
+        held = self.memory.round.number != before.round.number
+        told = [each for each in kept.items if each not in before.migrations.items]
+        told += [each for each in kept.recorded() if held and each not in told]
+        return rows + [json_row(self.name, Tag.MIGRATION, each) for each in told]
 
     def _set_timer(self, now_ms: int) -> int:
         """When to wake next, or 0 if the timer already set is early enough."""

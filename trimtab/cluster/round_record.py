@@ -108,6 +108,7 @@ def record_round(
         overrides=dict(memory.overrides),
         policies=view.policies,
         controls=view.controls,
+        green=memory.migrations.green,
         held=record_held(plan.held) if plan.held else None,
     )
 

@@ -411,6 +411,31 @@ LEADER: Final = Metric(
 LEASES: Final = Metric(
     "trimtab_leases", MetricKind.GAUGE, "Brokers that hold a lease.", ("cluster",)
 )
+MIGRATIONS: Final = Metric(
+    "trimtab_migrations",
+    MetricKind.GAUGE,
+    "Migrations to another cluster, by state; those that were rolled back are left out.",
+    ("cluster", "state"),
+)
+MIGRATING_TOPICS: Final = Metric(
+    "trimtab_migrating_topics",
+    MetricKind.GAUGE,
+    "Topics of migrations that are under way or completed, by state; stays: those that a rollback "
+    "leaves on the other cluster.",
+    ("cluster", "state"),
+)
+MIGRATION_BACKLOG: Final = Metric(
+    "trimtab_migration_backlog_messages",
+    MetricKind.GAUGE,
+    "Messages that consumers have still to read here of topics that are terminated.",
+    ("cluster",),
+)
+MIGRATION_STEPS: Final = Metric(
+    "trimtab_migration_steps",
+    MetricKind.GAUGE,
+    "Steps of topics that brokers have tried in these migrations, by result: done, failed.",
+    ("cluster", "result"),
+)
 CLOCK_DRIFT: Final = Metric(
     "trimtab_redis_clock_drift_seconds",
     MetricKind.GAUGE,

@@ -6,6 +6,8 @@ Replaced, never changed. In Redis and on Kafka it stands as JSON with these name
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, Final
 from zlib import crc32
 
@@ -99,10 +101,13 @@ class Counts:
         found: int = getattr(self, state.value)
         return found
 
+    def numbers(self) -> tuple[int, ...]:
+        """All counts, in the order of the members."""
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
     def plus(self, other: Counts) -> Counts:
         """The sum of both."""
-        names = self.__dataclass_fields__
-        return Counts(*(getattr(self, name) + getattr(other, name) for name in names))
+        return Counts(*map(add, self.numbers(), other.numbers()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class Migration:
     """In order; topics of the scope that are in none of them follow as a last wave."""
     gate: Gate = Gate()
     check: float = 1.0
-    """Seconds between two looks of an owner at a topic."""
+    """Seconds between two looks of an owner at a topic; 0: no step is taken."""
     wave: int = 0
     """The last wave that has begun, from 0."""
     counts: tuple[Counts, ...] = ()
@@ -127,6 +132,8 @@ class Migration:
     """When they were seen."""
     unseen: int = 0
     """Bundles of the scope whose owner has not named their topics."""
+    before: tuple[int, int] = (0, 0)
+    """Attempts and errors that the gate does not count: of waves before, or before it resumed."""
     why: str = ""
     """Why it is paused, or why the next wave waits."""
     at: int = 0
@@ -153,10 +160,7 @@ class Migration:
     @property
     def total(self) -> Counts:
         """All waves together."""
-        total = Counts()
-        for each in self.counts:
-            total = total.plus(each)
-        return total
+        return sum_up(*self.counts)
 
     def takes_new(self, topic: str) -> bool:
         """Whether a topic that does not exist yet is created on green."""
@@ -166,3 +170,8 @@ class Migration:
             return True
         open_now = self.state in (MigrationState.RUNNING, MigrationState.PAUSED)
         return open_now and self.wave_of(topic) <= self.wave
+
+
+def sum_up(*counts: Counts) -> Counts:
+    """All counts together."""
+    return reduce(Counts.plus, counts, Counts())

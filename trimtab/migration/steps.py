@@ -46,6 +46,8 @@ _ON_BLUE: Final = frozenset({TopicState.UNKNOWN, TopicState.ACTIVE})
 
 def next_step(migration: Migration, wave: int, state: TopicState, *, stays: bool) -> Step:
     """The step that is due for a topic of a wave; ``stays``: a rollback leaves it on green."""
+    if migration.check == 0:
+        return Step.REST
     if state in _ON_BLUE or state is TopicState.REPLICATING:
         return _before_the_end(migration, wave, state)
     if stays or migration.state in ONWARD:

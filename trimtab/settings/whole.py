@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from trimtab.settings.brokers import DoubtSettings, FlappingSettings
 from trimtab.settings.bundles import MergeSettings, SplitSettings
+from trimtab.settings.migration import MigrationSettings
 from trimtab.settings.planner import PlannerSettings
 from trimtab.settings.plans import PlanSettings
 from trimtab.settings.review import (
@@ -64,6 +65,7 @@ class Settings:
     shadow: ShadowSettings = field(default_factory=ShadowSettings)
     explain: ExplainSettings = field(default_factory=ExplainSettings)
     plans: PlanSettings = field(default_factory=PlanSettings)
+    migration: MigrationSettings = field(default_factory=MigrationSettings)
     own: tuple[tuple[str, Any], ...] = ()
     """Shedders that bring their own settings, each with an instance of its dataclass, or None where
     it has none: see `trimtab.shedding.DEFAULTS`."""

@@ -8,6 +8,7 @@ from typing import Final
 from trimtab.controls import NO_CONTROLS, Controls
 from trimtab.doubt import Doubt
 from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.migration.kept import NO_MIGRATIONS, Migrations
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.state.in_flight import Flight
 from trimtab.state.liveness import Liveness
@@ -51,6 +52,7 @@ class Memory:
     controls: Controls = NO_CONTROLS
     plans: tuple[KeptPlan, ...] = ()
     """The last kept plans, oldest first."""
+    migrations: Migrations = NO_MIGRATIONS
     liveness: Liveness = field(default_factory=Liveness)
     watcher: Watcher = NO_WATCHER
     doubts: dict[str, Doubt] = field(default_factory=dict)

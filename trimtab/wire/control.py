@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 from zlib import crc32
@@ -10,6 +11,7 @@ import msgspec
 
 from trimtab.controls import Mode
 from trimtab.doubt import Doubt
+from trimtab.migration.migration import Counts, Gate, Target, Wave
 from trimtab.policies import Isolation
 from trimtab.wire.command import LARGEST
 
@@ -77,10 +79,33 @@ class IntentKind(StrEnum):
     BUDGET = "budget"
     """Set how many bundles of the tenant ``name`` may move in ``plans.tenant_period`` to ``limit``;
     if negative, the setting ``plans.tenant_moves`` counts."""
+    MIGRATION_START = "migration-start"
+    """Take the topics of ``scope`` to ``target``, in ``waves``, each once ``gate`` holds. The
+    migration has this intent's id."""
+    MIGRATION_PAUSE = "migration-pause"
+    """Begin with no further topic of ``migration``."""
+    MIGRATION_RESUME = "migration-resume"
+    """Go on with ``migration``."""
+    MIGRATION_ROLL_BACK = "migration-roll-back"
+    """Take back the topics of ``migration`` of which the other cluster has taken no write."""
+    CLUSTER_MIGRATION = "cluster-migration"
+    """Set where the cluster's topics go to ``target``; if ``migrated``, migrate all that is not
+    migrating yet; else roll such a migration back. Pulsar's ``update-cluster-migration``."""
+    NAMESPACE_MIGRATION = "namespace-migration"
+    """Migrate the namespace ``name`` to where the cluster's topics go if ``migrated``; else roll
+    that back. Pulsar's ``update-migration-state``."""
+    MIGRATION_PROGRESS = "migration-progress"
+    """The topics of ``migration`` stand at ``counts``, by wave; owners of ``unseen`` bundles have
+    not named theirs."""
 
 
 OF_THE_WATCHER: Final = frozenset(
-    {IntentKind.BROKER_LOST, IntentKind.BROKER_JOINED, IntentKind.DOUBT}
+    {
+        IntentKind.BROKER_LOST,
+        IntentKind.BROKER_JOINED,
+        IntentKind.DOUBT,
+        IntentKind.MIGRATION_PROGRESS,
+    }
 )
 """What the job tells itself. Nobody waits for an outcome of these, and an id may come again."""
 
@@ -98,7 +123,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an operator
     with the same id is the same request. ``at`` is the writer's clock (epoch ms), for readers only.
-    It, ``page`` and ``generation`` are from 0 to 2^53.
+    It, ``page``, ``generation``, ``unseen`` and ``counts`` are from 0 to 2^53.
     """
 
     id: str
@@ -128,14 +153,29 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When a pin ends (epoch ms)."""
     mode: Mode | None = None
     limit: int = -1
+    migration: str = ""
+    """A migration's id."""
+    scope: str = ""
+    """``cluster``, a namespace, or a topic's whole name."""
+    target: Target | None = None
+    waves: tuple[Wave, ...] = ()
+    gate: Gate | None = None
+    migrated: bool = False
+    counts: tuple[Counts, ...] = ()
+    unseen: int = 0
     generation: int = 0
     """Of the job whose watcher says it; 0 from operators and earlier versions."""
     v: int = 1
 
     def __post_init__(self) -> None:
         # JSON knows no bound, and what is kept in state has 64 bits.
-        if not all(0 <= number < LARGEST for number in (self.at, self.page, self.generation)):
-            raise ValueError("at, page or generation is negative or beyond 2^53")
+        if not all(0 <= number < LARGEST for number in self._numbers()):
+            raise ValueError("a time, a page, a generation or a count is negative or beyond 2^53")
+
+    def _numbers(self) -> Iterator[int]:
+        yield from (self.at, self.page, self.generation, self.unseen)
+        for counts in self.counts:
+            yield from counts.numbers()
 
 
 def fingerprint(intent: Intent) -> int:

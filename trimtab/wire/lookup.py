@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from trimtab.migration.migration import Target
 from trimtab.model import NO_EPOCH, Epoch
 
 
@@ -19,6 +20,8 @@ class AnswerKind(StrEnum):
     """``broker`` serves the bundle."""
     REDIRECT = "redirect"
     """Ask ``broker``, which decides."""
+    MIGRATED = "migrated"
+    """The topic is on another cluster: connect to ``target``."""
     RETRY = "retry"
     """No broker can be named now: ask again after ``after_ms``."""
     FAILED = "failed"
@@ -94,6 +97,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Connect to the service URL and name ``broker`` there (Pulsar's proxy_through_service_url)."""
     urls: ServiceUrls | None = None
     """Where ``broker`` listens (CONNECT, REDIRECT); None if its agent has not said so."""
+    target: Target | None = None
+    """The other cluster's URLs (MIGRATED), which clients keep for this topic."""
     cause: Cause | None = None
     says: str = ""
     """The cause in words; for FAILED also the next step."""
@@ -106,6 +111,12 @@ class Avoid(NamedTuple):
 
     broker: str
     epoch: Epoch
+
+
+def answer_migrated(target: Target) -> Answer:
+    """Build a MIGRATED answer."""
+    url = target.brokerServiceUrlTls or target.brokerServiceUrl
+    return Answer(kind=AnswerKind.MIGRATED, target=target, says=f"it is on {url}")
 
 
 def answer_retry(cause: Cause, says: str = "") -> Answer:

@@ -6,6 +6,7 @@ import msgspec
 
 from trimtab.controls import Controls
 from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.migration.migration import Migration, Target
 from trimtab.policies import Policies
 from trimtab.wire.command import Division
 from trimtab.wire.hints import Hints
@@ -140,6 +141,8 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     controls: Controls | None = None
     """The modes of namespaces, pins and budgets in force; None in a record of an earlier version.
     """
+    green: Target | None = None
+    """Where the cluster's topics go that are migrated by Pulsar's flags; None: nowhere."""
     held: HeldChanges | None = None
     """What the round holds back; None if nothing."""
     v: int = 1
@@ -170,6 +173,8 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What came of operators' intents."""
     plans: tuple[KeptPlan, ...] = ()
     """The kept plans that this batch has made or changed."""
+    migrations: tuple[Migration, ...] = ()
+    """The migrations to other clusters that this batch has begun or changed."""
     exported: tuple[str, ...] = ()
     """Clusters whose state after this batch is on trimtab.state."""
     settings: JobSettings | None = None

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from trimtab.kept_plans.kept_plan import KeptPlan
+from trimtab.migration.migration import Migration
 
 
 class _OfCluster(Protocol):
@@ -46,6 +47,8 @@ class Tag(StrEnum):
     """② to the sinks: an intent's Outcome as JSON."""
     PLAN = "plan"
     """② to the sinks: a KeptPlan as JSON, whenever it has changed."""
+    MIGRATION = "migration"
+    """② to the sinks: a Migration as JSON, whenever it has changed, and with each round."""
     STATE = "state"
     """② to the sinks: a part of a cluster's state after the batch, as it is stored."""
     WHY = "why"
@@ -100,7 +103,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True):
     """LogAppendTime of the newest report."""
 
 
-def json_row(cluster: str, tag: Tag, value: msgspec.Struct | KeptPlan) -> Row:
+def json_row(cluster: str, tag: Tag, value: msgspec.Struct | KeptPlan | Migration) -> Row:
     """A row from the cluster's operator to the sinks."""
     return Row(cluster, tag, "", msgspec.json.encode(value), 0)
 

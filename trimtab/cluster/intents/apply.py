@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from trimtab.cluster.existing import Existing, absences, concerned, find_above, new_bundles
 from trimtab.cluster.intents.controls import CONTROLS, changed
 from trimtab.cluster.intents.flaws import asked_split, intent_flaws
+from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.intents.policies import POLICIES
 from trimtab.cluster.intents.settings import SETTINGS, resolve_settings
 from trimtab.cluster.plans.drain_cost import count_owned
@@ -81,6 +82,10 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
         return Applied(replace(memory, policies=POLICIES[intent.kind](memory.policies, intent)))
     if intent.kind in CONTROLS:
         return Applied(replace(memory, controls=CONTROLS[intent.kind](memory.controls, intent)))
+    if intent.kind in MIGRATIONS:
+        check = resolve_settings(memory, defaults)[0].migration.check
+        kept = MIGRATIONS[intent.kind](memory.migrations, intent, check, now_ms)
+        return Applied(replace(memory, migrations=kept))
     found = {} if existing is None else concerned(intent, existing.records)
     if intent.kind is IntentKind.NAMESPACE:
         found = dict.fromkeys(new_bundles(intent), NO_RECORD)
@@ -172,4 +177,4 @@ _EFFECTS: Final[Mapping[IntentKind, Callable[[Memory, _Asked], Memory]]] = {
     ),
 }
 """The memory after an intent that may leave something to repair. The others are in `SETTINGS`,
-`POLICIES` and `CONTROLS`."""
+`POLICIES`, `CONTROLS` and `MIGRATIONS`."""

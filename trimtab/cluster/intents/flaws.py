@@ -10,6 +10,8 @@ from typing import Final
 
 from trimtab.cluster.existing import Flaw
 from trimtab.cluster.intents.controls import CONTROLS, budget_flaws, mode_flaws, pin_flaws
+from trimtab.cluster.intents.migrations import MIGRATION_FLAWS
+from trimtab.cluster.intents.migrations import VERBS as MIGRATION_VERBS
 from trimtab.cluster.intents.policies import POLICIES, policy_flaws
 from trimtab.cluster.intents.settings import SETTINGS, reset_flaws, setting_flaws
 from trimtab.cluster.intents.size import excesses
@@ -167,6 +169,7 @@ _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[
             IntentKind.NAMESPACE: _namespace_flaws,
             IntentKind.MODE: mode_flaws,
             IntentKind.BUDGET: budget_flaws,
+            **MIGRATION_FLAWS,
             **dict.fromkeys(POLICIES, policy_flaws),
             **dict.fromkeys(VERBS, plan_flaws),
             **dict.fromkeys(DRAIN_PLANS, drain_plan_flaws),
@@ -192,6 +195,10 @@ _SUBJECTS: Final[Mapping[IntentKind, str]] = MappingProxyType(
         IntentKind.FAILURE_DOMAIN: "name",
         IntentKind.MODE: "name",
         IntentKind.BUDGET: "name",
+        IntentKind.MIGRATION_START: "scope",
+        **dict.fromkeys(MIGRATION_VERBS, "migration"),
+        IntentKind.NAMESPACE_MIGRATION: "name",
+        IntentKind.MIGRATION_PROGRESS: "migration",
         **dict.fromkeys(VERBS, "plan"),
         **dict.fromkeys(DRAIN_PLANS, "brokers"),
     }

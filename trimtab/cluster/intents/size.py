@@ -10,7 +10,7 @@ from trimtab.model import LONGEST_NAME
 from trimtab.ownership import MOST_CHILDREN
 from trimtab.wire.control import Intent
 
-_TEXTS: Final = ("broker", "name", "group", "bundle", "algorithm", "plan")
+_TEXTS: Final = ("broker", "name", "group", "bundle", "algorithm", "plan", "migration", "scope")
 
 MOST: Final[Mapping[str, int]] = MappingProxyType(
     {"settings": 500, "names": 500, "brokers": 10_000, "positions": MOST_CHILDREN - 1}

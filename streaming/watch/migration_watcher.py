@@ -1,0 +1,97 @@
+"""Tells the job how far migrations have come: what owners have counted in Redis.
+
+each look, for each cluster that is open to this job and each of its migrations that is under way:
+  add up its topics by wave, and the bundles whose owner has not named their topics
+  publish both as an intent, if anything follows from them
+It remembers nothing that it could not read again, so a new driver goes on with the next look. What
+follows from the counts is decided by `trimtab.migration.progress`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Set
+from typing import Final, Protocol
+
+import structlog
+
+from sinks.errors import SinkError
+from sinks.exposition import Exposition
+from streaming.metrics.migrations import show_migrations
+from trimtab.migration.life import CLAIMING, UNDER_WAY
+from trimtab.migration.migration import Counts, Migration, sum_up
+from trimtab.migration.progress import advance
+
+log = structlog.get_logger()
+
+PAUSE_SECONDS: Final = 2.0
+"""Shorter: an intent for every few topics; longer: a wave's end, or a gate, is noticed late."""
+
+
+class Store(Protocol):
+    """`sinks.redis.migrations.Migrations`; raises SinkError."""
+
+    def read(self, cluster: str) -> dict[str, Migration]: ...
+
+    def counts(self, cluster: str, migration: str) -> dict[str, Counts]: ...
+
+    def unnamed(self, migration: Migration) -> int: ...
+
+
+class Opened(Protocol):
+    """The clusters that this job has opened."""
+
+    @property
+    def clusters(self) -> Set[str]: ...
+
+
+class Publisher(Protocol):
+    """`streaming.watch.intent_publisher.IntentPublisher`."""
+
+    def migration(
+        self, cluster: str, migration: str, counts: tuple[Counts, ...], unseen: int
+    ) -> None: ...
+
+
+class MigrationWatcher:
+    """Watches the migrations; one thread calls ``look``."""
+
+    def __init__(
+        self, store: Store, opened: Opened, publisher: Publisher, shown: Exposition
+    ) -> None:
+        self._store, self._opened, self._publisher = store, opened, publisher
+        self._shown = shown
+        self._trouble = ""
+
+    def look(self) -> None:
+        """Publish what is new; an absent Redis or Kafka is asked again at the next look."""
+        trouble = ""
+        try:
+            for cluster in sorted(self._opened.clusters):
+                self._look(cluster)
+        except SinkError as error:
+            trouble = str(error)
+        if trouble and trouble != self._trouble:
+            log.warning("the progress of migrations is unknown", cause=trouble)
+        self._trouble = trouble
+
+    def _look(self, cluster: str) -> None:
+        found = self._store.read(cluster)
+        total = Counts()
+        for migration in found.values():
+            if migration.state in CLAIMING:
+                counts = by_wave(migration, self._store.counts(cluster, migration.id))
+                total = sum_up(total, *counts)
+                if migration.state in UNDER_WAY:
+                    self._tell(cluster, migration, counts)
+        show_migrations(self._shown, cluster, Counter(m.state for m in found.values()), total)
+
+    def _tell(self, cluster: str, migration: Migration, counts: tuple[Counts, ...]) -> None:
+        unseen = self._store.unnamed(migration)
+        if advance(migration, counts, unseen, migration.seen) != migration:
+            self._publisher.migration(cluster, migration.id, counts, unseen)
+
+
+def by_wave(migration: Migration, counts: Mapping[str, Counts]) -> tuple[Counts, ...]:
+    """The counts of each wave, in order."""
+    return tuple(counts.get(str(wave), Counts()) for wave in range(migration.last_wave + 1))

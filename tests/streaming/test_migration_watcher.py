@@ -1,0 +1,81 @@
+"""What the job hears about migrations: counts that change something, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sinks.errors import StoreUnavailable
+from sinks.exposition import Exposition
+from streaming.watch.migration_watcher import MigrationWatcher
+from tests.support.migrations import RUNNING
+from trimtab.metrics import job as metrics
+from trimtab.migration.life import MigrationState
+from trimtab.migration.migration import Counts, Migration, Wave
+
+
+@dataclass
+class Shelf:
+    """The migrations of a cluster, and what was published of them."""
+
+    known: list[Migration]
+    topics: dict[str, Counts] = field(default_factory=dict)
+    unseen: int = 0
+    absent: bool = False
+    said: list[tuple[Any, ...]] = field(default_factory=list)
+    clusters: frozenset[str] = frozenset({"blue"})
+
+    def read(self, cluster: str) -> dict[str, Migration]:
+        if self.absent:
+            raise StoreUnavailable("no answer from redis")
+        assert cluster == "blue"
+        return {each.id: each for each in self.known}
+
+    def counts(self, cluster: str, migration: str) -> dict[str, Counts]:
+        assert (cluster, migration) == ("blue", "m")
+        return self.topics
+
+    def unnamed(self, migration: Migration) -> int:  # noqa: ARG002 - of any
+        return self.unseen
+
+    def migration(self, *said: object) -> None:
+        self.said.append(said)
+
+
+def test_new_counts_are_published_by_wave() -> None:
+    it = replace(RUNNING, waves=(Wave(("t/one",)),), unseen=1)
+    shelf = Shelf([it], {"0": Counts(active=2), "t/one": Counts(active=2)})
+    watcher = MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS))
+    watcher.look()
+    assert shelf.said == [("blue", "m", (Counts(active=2), Counts()), 0)]
+
+
+def test_counts_from_which_nothing_follows_are_not_published() -> None:
+    counts = (Counts(active=2),)
+    shelf = Shelf([replace(RUNNING, counts=counts)], {"0": counts[0]})
+    MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS)).look()
+    assert shelf.said == []
+
+
+def test_known_counts_that_open_the_next_wave_are_published() -> None:
+    """Bundles were named between two looks, as if they had never been unseen."""
+    it = replace(RUNNING, waves=(Wave(("t/one",)),), counts=(Counts(migrated=1), Counts()))
+    shelf = Shelf([it], {"0": Counts(migrated=1)})
+    MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS)).look()
+    assert len(shelf.said) == 1
+
+
+def test_migrations_that_have_ended_are_left() -> None:
+    ended = (MigrationState.COMPLETED, MigrationState.ROLLED_BACK)
+    shelf = Shelf([replace(RUNNING, state=state) for state in ended], {"0": Counts(active=1)})
+    MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS)).look()
+    assert shelf.said == []
+
+
+def test_an_absent_redis_is_asked_again() -> None:
+    shelf = Shelf([RUNNING], {"0": Counts(active=1)}, absent=True)
+    watcher = MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS))
+    watcher.look()
+    shelf.absent = False
+    watcher.look()
+    assert len(shelf.said) == 1

@@ -1,0 +1,33 @@
+"""Green's admin paths, as far as they are asked, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@contextmanager
+def green(answers: dict[str, Any]) -> Iterator[str]:
+    """Serve JSON by path below /admin/v2/, and 404 for others; yields the URL."""
+
+    class Paths(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = answers.get(self.path.removeprefix("/admin/v2/"))
+            self.send_response(404 if found is None else 200)
+            self.end_headers()
+            self.wfile.write(json.dumps(found).encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Paths) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,203 @@
+"""Migrations as operator ② decides them: by intents alone, with one outcome each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tests.support.clusters_by_rows import cluster, said, snapshot_row
+from tests.support.migrations import GREEN
+from tests.support.outcomes import after, told
+from trimtab.cluster.operator import Cluster
+from trimtab.migration.kept import MOST, Migrations
+from trimtab.migration.migration import Counts, Migration, Target, Wave
+from trimtab.migration.scopes import CLUSTER
+from trimtab.state.memory import Memory
+from trimtab.wire.columns import pack, unpack
+from trimtab.wire.control import IntentKind as Kind
+from trimtab.wire.rows import Row, Tag
+
+TO_GREEN = {"serviceUrl": GREEN.serviceUrl, "brokerServiceUrl": GREEN.brokerServiceUrl}
+TOPIC = "persistent://t/one/x"
+
+
+def start(scope: str = "t/one", name: str = "m", **members: object) -> Row:
+    asked: dict[str, object] = {"id": name, "scope": scope, "target": TO_GREEN} | members
+    return said(Kind.MIGRATION_START, 0, **asked)
+
+
+def verb(kind: Kind, name: str = "m") -> Row:
+    return said(kind, migration=name)
+
+
+def progress(unseen: int = 0, *counts: Counts) -> Row:
+    members = [msgspec.to_builtins(each) for each in counts]
+    return said(Kind.MIGRATION_PROGRESS, migration="m", counts=members, unseen=unseen)
+
+
+def migrations_in(rows: list[Row]) -> list[Migration]:
+    return [msgspec.json.decode(r.payload, type=Migration) for r in rows if r.tag == Tag.MIGRATION]
+
+
+def states(it: Cluster) -> dict[str, str]:
+    return {each.id: each.state.value for each in it.memory.migrations.items}
+
+
+def test_a_migration_begins_with_an_intent_and_goes_to_the_sinks() -> None:
+    it = cluster({"migration.check": 2.5})
+    rows, _ = it.take([start(reason="a new cluster", by="ann")], 1000)
+    assert told(rows) == [("m", "done", "")]
+    [begun] = migrations_in(rows)
+    assert it.memory.migrations.items == (begun,)
+    assert (begun.state, begun.target, begun.at) == ("running", GREEN, 1000)
+    assert (begun.check, begun.by, begun.reason) == (2.5, "ann", "a new cluster")
+
+
+def test_people_pause_resume_and_roll_back() -> None:
+    it = cluster()
+    it.take([start()], 1000)
+    for kind, state in (
+        (Kind.MIGRATION_PAUSE, "paused"),
+        (Kind.MIGRATION_RESUME, "running"),
+        (Kind.MIGRATION_ROLL_BACK, "rolling-back"),
+    ):
+        rows, _ = it.take([verb(kind)], 2000)
+        assert [each.state.value for each in migrations_in(rows)] == [state]
+        assert told(rows)[0][1] == "done"
+
+
+def test_the_watchers_counts_bring_a_migration_to_its_end_without_an_outcome() -> None:
+    it = cluster()
+    it.take([start(waves=[{"scopes": [TOPIC]}])], 1000)
+    rows, _ = it.take([progress(0, Counts(migrated=1), Counts(active=2))], 2000)
+    assert told(rows) == []
+    assert [each.wave for each in migrations_in(rows)] == [1]
+    it.take([progress(0, Counts(migrated=1), Counts(migrated=2))], 3000)
+    assert states(it) == {"m": "completed"}
+
+
+def test_each_round_gives_the_store_every_migration_that_brokers_act_on() -> None:
+    """A store that was emptied has none."""
+    it = cluster()
+    it.take([snapshot_row("a:1", {}), start()], 1000)
+    rows, _ = it.wake(it.memory.due_ms)
+    assert migrations_in(rows) == list(it.memory.migrations.items)
+
+
+@pytest.mark.parametrize(
+    ("members", "rules"),
+    [
+        ({"target": None}, {"invalid-target"}),
+        ({"target": {"serviceUrl": "http://a:1"}}, {"invalid-target"}),
+        ({"scope": "nothing", "target": None}, {"invalid-target", "invalid-scope"}),
+        ({"scope": TOPIC}, {"already-migrating"}),
+        ({"scope": CLUSTER}, {"already-migrating"}),
+        ({"scope": "t/one", "target": {}}, {"invalid-target", "already-migrating"}),
+        ({"scope": ""}, {"no-subject"}),
+    ],
+)
+def test_bad_input_changes_nothing_and_has_all_reasons(
+    members: dict[str, object], rules: set[str]
+) -> None:
+    it = cluster()
+    it.take([snapshot_row("a:1", {}), start()], 1000)
+    before = it.memory.migrations
+    row = said(Kind.MIGRATION_START, 0, **({"scope": "t/two", "target": TO_GREEN} | members))
+    rows, _ = it.take([row], 2000)
+    assert it.memory.migrations == before
+    [(_, state, rule)] = told(rows)
+    assert (state, rule in rules) == ("refused", True)
+    [outcome] = [msgspec.json.decode(r.payload) for r in rows if r.tag == Tag.OUTCOME]
+    assert len(outcome["problems"]) >= len(rules)
+
+
+def test_green_that_is_a_broker_of_the_cluster_is_refused() -> None:
+    it = cluster()
+    it.take([snapshot_row("a:1", {})], 1000)
+    blue = TO_GREEN | {"serviceUrl": "http://a:1"}
+    told_of = after(it, 2000, said(Kind.MIGRATION_START, id="m", scope="t/one", target=blue))
+    assert told_of == [("m", "refused", "invalid-target")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [(Kind.MIGRATION_RESUME, "migration-state"), (Kind.MIGRATION_PAUSE, "unknown-migration")],
+)
+def test_a_verb_that_does_not_fit_is_refused(kind: Kind, rule: str) -> None:
+    it = cluster()
+    it.take([start()], 1000)
+    name = "m" if rule == "migration-state" else "n"
+    [(_, state, found)] = after(it, 2000, verb(kind, name))
+    assert (state, found) == ("refused", rule)
+
+
+def test_each_namespace_may_have_a_target_of_its_own() -> None:
+    it = cluster()
+    other = TO_GREEN | {"serviceUrl": "http://other:8080"}
+    it.take([start("t/one", "m"), start("t/two", "n", target=other)], 1000)
+    assert [each.target.serviceUrl for each in it.memory.migrations.items] == [
+        "http://green:8080",
+        "http://other:8080",
+    ]
+
+
+def test_pulsars_flag_of_a_cluster_begins_and_rolls_back() -> None:
+    it = cluster()
+    flag: dict[str, object] = {"target": TO_GREEN, "migrated": True}
+    it.take([said(Kind.CLUSTER_MIGRATION, 0, id="f", **flag)], 1000)
+    assert (states(it), it.memory.migrations.migrated) == ({"f": "running"}, True)
+    # Again: it stands already.
+    it.take([said(Kind.CLUSTER_MIGRATION, 0, **flag)], 2000)
+    assert states(it) == {"f": "running"}
+    it.take([said(Kind.CLUSTER_MIGRATION, target=TO_GREEN)], 3000)
+    assert states(it) == {"f": "rolling-back"}
+
+
+def test_pulsars_flag_of_a_namespace_needs_the_clusters_url() -> None:
+    it = cluster()
+    flag = said(Kind.NAMESPACE_MIGRATION, id="f", name="t/one", migrated=True)
+    assert after(it, 1000, flag) == [("f", "refused", "invalid-target")]
+    it.take([said(Kind.CLUSTER_MIGRATION, target=TO_GREEN)], 2000)
+    assert (states(it), it.memory.migrations.green) == ({}, GREEN)
+    it.take([said(Kind.NAMESPACE_MIGRATION, id="g", name="t/one", migrated=True)], 3000)
+    assert states(it) == {"g": "running"}
+    it.take([said(Kind.NAMESPACE_MIGRATION, name="t/one")], 4000)
+    assert states(it) == {"g": "rolling-back"}
+
+
+def test_a_web_url_alone_is_refused_and_so_is_an_empty_one() -> None:
+    """Pulsar takes an empty body, and refuses one that has web URLs alone only if migrated."""
+    it = cluster()
+    for target in ({}, {"serviceUrl": "http://green:8080"}):
+        [(_, state, rule)] = after(it, 1000, said(Kind.CLUSTER_MIGRATION, target=target))
+        assert (state, rule) == ("refused", "invalid-target")
+
+
+def test_counts_of_a_migration_that_is_forgotten_change_nothing() -> None:
+    it = cluster()
+    rows, _ = it.take([progress(0, Counts(migrated=1))], 1000)
+    assert (told(rows), it.memory.migrations) == ([], Migrations())
+
+
+def test_a_memory_from_before_migrations_is_read() -> None:
+    old = msgspec.msgpack.decode(pack(Memory()))
+    del old["migrations"]
+    read = unpack(msgspec.msgpack.encode(old), Memory)
+    assert (read.migrations, pack(read)) == (Migrations(), pack(Memory()))
+    whole = replace(Memory(), migrations=Migrations(GREEN, (Migration("m", "c", CLUSTER, GREEN),)))
+    assert unpack(pack(whole), Memory) == whole
+
+
+def test_old_migrations_are_forgotten_and_those_that_redirect_are_not() -> None:
+    kept = Migrations()
+    for number in range(MOST + 5):
+        it = Migration(str(number), "c", f"t/{number}", GREEN)
+        kept = kept.with_item(it)
+    assert len(kept.items) == MOST + 5
+    for number in range(MOST):
+        it = kept.items[number]
+        kept = kept.with_item(replace(it, state="rolled-back"))  # type: ignore[arg-type]
+    kept = kept.with_item(Migration("last", "c", "t/last", Target(), waves=(Wave(("t/last",)),)))
+    assert len(kept.items) == MOST

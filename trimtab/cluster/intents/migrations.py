@@ -1,0 +1,180 @@
+"""Intents about migrations to another cluster: what is wrong with one, and what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from trimtab.cluster.existing import Flaw
+from trimtab.intent_rules import IntentRule
+from trimtab.migration.flaws import scope_flaws, target_flaws
+from trimtab.migration.kept import Migrations
+from trimtab.migration.life import MigrationEvent, MigrationState, allows
+from trimtab.migration.migration import Gate, Migration, Target
+from trimtab.migration.progress import advance, judged_anew
+from trimtab.migration.scopes import CLUSTER, is_scope
+from trimtab.nearby import nearby
+from trimtab.settings import Settings
+from trimtab.state.memory import Memory
+from trimtab.wire.control import Intent, IntentKind
+
+VERBS: Final[Mapping[IntentKind, MigrationEvent]] = MappingProxyType(
+    {
+        IntentKind.MIGRATION_PAUSE: MigrationEvent.PAUSE,
+        IntentKind.MIGRATION_RESUME: MigrationEvent.RESUME,
+        IntentKind.MIGRATION_ROLL_BACK: MigrationEvent.ROLL_BACK,
+    }
+)
+
+
+def start_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
+    """What is wrong with a migration that is to begin."""
+    gate = intent.gate or Gate()
+    for problem in target_flaws(intent.target, _brokers(memory)):
+        yield IntentRule.INVALID_TARGET, problem
+    for problem in scope_flaws(intent.scope, intent.waves, gate):
+        yield IntentRule.INVALID_SCOPE, problem
+    yield from _taken(memory.migrations, intent.scope)
+
+
+def verb_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
+    """What is wrong with a verb for a migration."""
+    it = memory.migrations.find(intent.migration)
+    if it is None:
+        near = nearby(intent.migration, [each.id for each in memory.migrations.items])
+        yield IntentRule.UNKNOWN_MIGRATION, f"migration: {intent.migration} is not known; {near}"
+    elif not allows(it.state, VERBS[intent.kind]):
+        problem = f"migration: {it.id} is {it.state}, and nothing to {VERBS[intent.kind]}"
+        yield IntentRule.MIGRATION_STATE, problem
+
+
+def cluster_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
+    """What is wrong with Pulsar's flag of a cluster."""
+    migrations = memory.migrations
+    if intent.target is None and not intent.migrated and migrations.flagged(CLUSTER) is None:
+        yield IntentRule.NO_SUBJECT, "target: says nothing of where topics go, and none have gone"
+        return
+    if intent.target is not None or intent.migrated:
+        for problem in target_flaws(intent.target, _brokers(memory)):
+            yield IntentRule.INVALID_TARGET, problem
+    if intent.migrated and memory.migrations.flagged(CLUSTER) is None:
+        yield from _taken(memory.migrations, CLUSTER)
+
+
+def namespace_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
+    """What is wrong with Pulsar's flag of a namespace."""
+    for problem in scope_flaws(intent.name, (), Gate()):
+        yield IntentRule.INVALID_SCOPE, problem
+    migrations = memory.migrations
+    if not intent.migrated or migrations.flagged(intent.name) is not None:
+        return
+    if migrations.green is None:
+        # Pulsar takes the flag, and it has no effect.
+        problem = "target: the cluster has no URL of green yet; set that of the cluster first"
+        yield IntentRule.INVALID_TARGET, problem
+    yield from _taken(migrations, intent.name)
+
+
+def _start(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
+    assert intent.target is not None
+    return _begun(migrations, intent, intent.scope, intent.target, check, now_ms)
+
+
+def _verb(migrations: Migrations, intent: Intent, *_: float) -> Migrations:
+    it = migrations.find(intent.migration)
+    assert it is not None
+    return migrations.with_item(_after(it, VERBS[intent.kind], intent.reason))
+
+
+def _cluster(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
+    migrations = replace(migrations, green=intent.target or migrations.green)
+    return _flag(migrations, intent, CLUSTER, check, now_ms)
+
+
+def _namespace(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
+    return _flag(migrations, intent, intent.name, check, now_ms)
+
+
+def _progress(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
+    it = migrations.find(intent.migration)
+    if it is None:
+        return migrations
+    seen = advance(it, intent.counts, intent.unseen, now_ms)
+    return migrations.with_item(replace(seen, check=check))
+
+
+def _flag(
+    migrations: Migrations, intent: Intent, scope: str, check: float, now_ms: int
+) -> Migrations:
+    """Begin the migration of a scope, or roll it back, as Pulsar's flag says."""
+    it = migrations.flagged(scope)
+    if intent.migrated and it is None and migrations.green is not None:
+        return _begun(migrations, intent, scope, migrations.green, check, now_ms)
+    if not intent.migrated and it is not None and allows(it.state, MigrationEvent.ROLL_BACK):
+        return migrations.with_item(_after(it, MigrationEvent.ROLL_BACK, intent.reason))
+    return migrations
+
+
+def _begun(  # noqa: PLR0913 - what a migration is made of
+    migrations: Migrations, intent: Intent, scope: str, target: Target, check: float, now_ms: int
+) -> Migrations:
+    it = Migration(
+        id=intent.id,
+        cluster=intent.cluster,
+        scope=scope,
+        target=target,
+        waves=intent.waves,
+        gate=intent.gate or Gate(),
+        check=check,
+        # Nobody has named a bundle yet: it is not complete before that.
+        unseen=1,
+        at=now_ms,
+        seen=now_ms,
+        by=intent.by,
+        reason=intent.reason,
+    )
+    return migrations.with_item(it)
+
+
+def _after(it: Migration, event: MigrationEvent, why: str) -> Migration:
+    after = it.after(event, why=why, ended=0)
+    return judged_anew(after) if after.state is MigrationState.RUNNING else after
+
+
+def _taken(migrations: Migrations, scope: str) -> Iterator[Flaw]:
+    for each in migrations.claiming(scope) if is_scope(scope) else ():
+        problem = f"scope: {each.scope} is part of the migration {each.id}, which is {each.state}"
+        yield IntentRule.ALREADY_MIGRATING, problem
+
+
+def _brokers(memory: Memory) -> Collection[str]:
+    """The cluster's brokers: a broker's id is where its web service listens."""
+    return memory.appended.keys()
+
+
+MIGRATIONS: Final[Mapping[IntentKind, Callable[[Migrations, Intent, float, int], Migrations]]] = (
+    MappingProxyType(
+        {
+            IntentKind.MIGRATION_START: _start,
+            **dict.fromkeys(VERBS, _verb),
+            IntentKind.CLUSTER_MIGRATION: _cluster,
+            IntentKind.NAMESPACE_MIGRATION: _namespace,
+            IntentKind.MIGRATION_PROGRESS: _progress,
+        }
+    )
+)
+"""The migrations after an intent without flaws, with the seconds between looks (the setting), and
+the batch timestamp."""
+
+MIGRATION_FLAWS: Final[
+    Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[Flaw]]]
+] = MappingProxyType(
+    {
+        IntentKind.MIGRATION_START: start_flaws,
+        **dict.fromkeys(VERBS, verb_flaws),
+        IntentKind.CLUSTER_MIGRATION: cluster_flaws,
+        IntentKind.NAMESPACE_MIGRATION: namespace_flaws,
+    }
+)

@@ -1,0 +1,68 @@
+"""What a cluster remembers of its migrations, and what it would redirect to without one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from trimtab.migration.life import CLAIMING, UNDER_WAY
+from trimtab.migration.migration import Migration, Target
+from trimtab.migration.scopes import CLUSTER, overlap
+
+MOST: Final = 100
+"""Remembered ones, the newest; more if more still claim their topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migrations:
+    """All of one cluster; replaced, never changed."""
+
+    green: Target | None = None
+    """Pulsar's ``migratedClusterUrl``: where namespaces go that are migrated by their flag."""
+    items: tuple[Migration, ...] = ()
+    """Oldest first."""
+
+    def find(self, name: str) -> Migration | None:
+        """The migration with that id."""
+        return next((each for each in self.items if each.id == name), None)
+
+    def claiming(self, scope: str) -> list[Migration]:
+        """Those that have topics of the scope, or may get some."""
+        return [
+            each for each in self.items if each.state in CLAIMING and overlap(each.scope, scope)
+        ]
+
+    def flagged(self, scope: str) -> Migration | None:
+        """The migration of exactly this scope that is not rolled back: Pulsar's ``migrated``."""
+        found = (each for each in self.items if each.scope == scope and each.state in CLAIMING)
+        return next(found, None)
+
+    def with_item(self, item: Migration) -> Migrations:
+        """With a new migration, or a new state of one."""
+        if self.find(item.id) is not None:
+            items = tuple(item if each.id == item.id else each for each in self.items)
+        else:
+            items = (*self.items, item)
+        for each in items:
+            if len(items) <= MOST:
+                break
+            if each.state not in CLAIMING and not each.total.stays:
+                items = tuple(other for other in items if other is not each)
+        return replace(self, items=items)
+
+    def recorded(self) -> tuple[Migration, ...]:
+        """Those that a store must have: agents act on them."""
+        return tuple(each for each in self.items if each.state in CLAIMING or each.total.stays)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether topics still change."""
+        return any(each.state in UNDER_WAY for each in self.items)
+
+    @property
+    def migrated(self) -> bool:
+        """Pulsar's flag of the cluster."""
+        return self.flagged(CLUSTER) is not None
+
+
+NO_MIGRATIONS: Final = Migrations()
