@@ -115,7 +115,7 @@ lock: .venv ## resolve packages and jars anew and rewrite the lock files
 
 # Each is held by a test, which names this target where it fails.
 MADE := admin.documents.commands admin.documents.metrics admin.documents.paths \
-	admin.documents.pictures admin.documents.plan_diagram admin.documents.runbooks \
+	admin.documents.migration_diagram admin.documents.pictures admin.documents.plan_diagram admin.documents.runbooks \
 	admin.documents.state_diagram admin.exit_codes admin.wire deploy.dashboards \
 	deploy.manifests model.table
 .PHONY: documents

@@ -21,6 +21,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "contexts": "admin.commands.contexts:context_commands",
         "kafka": "admin.commands.tools.kafka:kafka_commands",
         "namespaces": "admin.commands.namespaces:namespace_commands",
+        "migration": "admin.commands.migration:migration_commands",
         "plans": "admin.commands.plans:plan_commands",
         "pins": "admin.commands.controls:pin_commands",
         "modes": "admin.commands.controls:mode_commands",

@@ -34,6 +34,7 @@ from api.trimtab.clusters import own_clusters
 from api.trimtab.controls import own_modes, own_pins
 from api.trimtab.explaining import own_explaining
 from api.trimtab.live import Watch, own_live
+from api.trimtab.migrations import own_migrations
 from api.trimtab.namespaces import own_namespaces
 from api.trimtab.overview import own_overview
 from api.trimtab.plans import own_plans
@@ -72,6 +73,7 @@ _OWN_ROUTERS: Final = (
     (own_groups, Role.OPERATOR),
     (own_policies, Role.ADMIN),
     (own_plans, Role.OPERATOR),
+    (own_migrations, Role.ADMIN),
     (own_pins, Role.OPERATOR),
     (own_modes, Role.ADMIN),
     (own_rounds, Role.OPERATOR),

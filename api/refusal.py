@@ -41,6 +41,9 @@ _STATUS: Final[Mapping[str, int]] = {
     IntentRule.PLAN_OVERTAKEN: 409,
     IntentRule.PLAN_STATE: 409,
     IntentRule.NOT_QUARANTINED: 409,
+    IntentRule.UNKNOWN_MIGRATION: 404,
+    IntentRule.ALREADY_MIGRATING: 409,
+    IntentRule.MIGRATION_STATE: 409,
 }
 """Rules by which an intent is refused; all others are preconditions that fail (412)."""
 

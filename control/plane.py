@@ -18,6 +18,7 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
 from control.demand import Demand, read_demand
+from control.green import green_flaws
 from control.heat_map import HeatMap, Part, draw
 from control.intents import Objections, note, object_to
 from control.listing import (
@@ -38,13 +39,18 @@ from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.explanations import Explanations, Found
 from sinks.redis.kept_plans import KeptPlans
+from sinks.redis.migrations import Migrations
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import address, redis_client
 from sinks.redis.service_urls import UrlStore
+from sinks.redis.topics import TopicStore
 from streaming.config import JobConfig
 from trimtab.cluster.existing import Existing
+from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.plans.drains import DRAIN_PLANS
+from trimtab.migration.flaws import target_flaws
+from trimtab.migration.kept import Migrations as KeptMigrations
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent
@@ -88,6 +94,7 @@ class ControlPlane:
         self.index = BundleIndex(self._redis)
         self.urls = UrlStore(self._redis)
         self.plans = KeptPlans(self._redis)
+        self.migrations, self.topics = Migrations(self._redis), TopicStore(self._redis)
         self._whys = Explanations(self._redis)
 
     def __enter__(self) -> Self:
@@ -227,14 +234,29 @@ class ControlPlane:
         memory = self.memory(last)
         if intent.plan or intent.kind in DRAIN_PLANS:
             memory = replace(memory, plans=tuple(self.plans.list(intent.cluster)))
+        if intent.kind in MIGRATIONS:
+            memory = self._with_migrations(memory, last)
         existing = Existing(
             brokers=lambda: last.brokers,
             namespaces=lambda: self.index.namespaces(intent.cluster),
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
-        if flaws := list(object_to(intent, last, memory, existing)):
+        flaws = list(object_to(intent, last, memory, existing))
+        if intent.target is not None and not any(target_flaws(intent.target, last.brokers)):
+            flaws += green_flaws(intent.target, last.brokers)
+        if flaws:
             raise Objections(flaws)
         return list(note(intent, last, memory, existing))
+
+    def migrations_of(self, last: ClusterRounds) -> KeptMigrations:
+        """The cluster's migrations, and where its topics would go."""
+        return self._with_migrations(self.memory(last), last).migrations
+
+    def _with_migrations(self, memory: Memory, last: ClusterRounds) -> Memory:
+        """The memory with what the store has of migrations, and the cluster's brokers."""
+        items = tuple(reversed(self.migrations.read(last.newest.cluster).values()))
+        kept = replace(memory.migrations, items=items)
+        return replace(memory, migrations=kept, appended=dict.fromkeys(last.brokers, 0))
 
     def send(self, intent: Intent) -> None:
         """Return once Kafka has the intent."""

@@ -23,6 +23,8 @@ from trimtab.cluster.job_settings import from_record
 from trimtab.controls import NO_CONTROLS
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.kept_plans.life import PlanState
+from trimtab.migration.flaws import target_flaws
+from trimtab.migration.kept import Migrations
 from trimtab.nearby import nearby
 from trimtab.policies import NO_POLICIES
 from trimtab.reasons import Rule
@@ -31,7 +33,7 @@ from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire import keys
-from trimtab.wire.control import decode_intent
+from trimtab.wire.control import Intent, IntentKind, decode_intent
 from trimtab.wire.rounds import JobSettings, RoundRecord
 
 _LATELY_MS: Final = 3_600_000
@@ -183,6 +185,7 @@ def remember(topics: RecordedTopics, last: ClusterRounds) -> Memory:
         overrides=dict(newest.overrides),
         policies=newest.policies or NO_POLICIES,
         controls=newest.controls or NO_CONTROLS,
+        migrations=Migrations(newest.green),
     )
     for partition in topics.partitions(keys.CONTROL):
         start = topics.offset_at(keys.CONTROL, partition, newest.at - _READ_LATE_MS)
@@ -190,9 +193,20 @@ def remember(topics: RecordedTopics, last: ClusterRounds) -> Memory:
         for record in topics.between(keys.CONTROL, partition, start, end):
             with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 intent = decode_intent(record.value or b"")
-                if record.key == newest.cluster.encode() and intent.kind in FROM_ROUNDS:
+                if record.key != newest.cluster.encode():
+                    continue
+                if intent.kind is IntentKind.CLUSTER_MIGRATION:
+                    memory = _with_green(memory, intent)
+                elif intent.kind in FROM_ROUNDS:
                     memory = apply_intent(memory, intent, defaults, 0, record.at).memory
     return memory
+
+
+def _with_green(memory: Memory, intent: Intent) -> Memory:
+    """The memory with where the cluster's topics would go, if the job took that."""
+    if intent.target is None or any(target_flaws(intent.target, ())):
+        return memory
+    return replace(memory, migrations=replace(memory.migrations, green=intent.target))
 
 
 def find_since(topics: RecordedTopics, low: int, high: int, ms: int) -> int:

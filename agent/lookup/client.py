@@ -67,6 +67,10 @@ class LookupFailed(Unanswered):
     """A retry cannot help until someone does what the error says."""
 
 
+class Migrated(Unanswered):
+    """The topic is on another cluster: ask that one, at ``answer.target``, from now on."""
+
+
 class LookupClient:
     """Finds owners; any number of threads may use it."""
 
@@ -90,7 +94,7 @@ class LookupClient:
     def owner_of(self, topic: str, wrong: Place | None = None) -> Place:
         """The place to connect to. ``wrong`` is the previous answer, if it was useless.
 
-        Raises InvalidName, NotNow and LookupFailed.
+        Raises InvalidName, NotNow, LookupFailed and Migrated.
         """
         name, namespace = parse_topic(topic)
         where = position(name)
@@ -145,6 +149,8 @@ class LookupClient:
             answer = self._followed(name, avoid)
             if answer.kind is AnswerKind.FAILED:
                 raise LookupFailed(answer)
+            if answer.kind is AnswerKind.MIGRATED:
+                raise Migrated(answer)
             if answer.bundle is not None and answer.broker is not None:
                 place = Place(
                     answer.bundle, answer.broker, answer.epoch, answer.proxied, answer.urls

@@ -26,6 +26,7 @@ from agent.clock import watch_server_time
 from agent.lookup.claiming import Claims
 from agent.lookup.directory import Directory
 from agent.lookup.edges import Edges, UnknownNamespace
+from agent.lookup.moved import MovedTopics
 from agent.lookup.settling import LookupSettings, Question, Settler
 from agent.lookup.single_flight import SingleFlight
 from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
@@ -35,9 +36,17 @@ from sinks.redis.hints import PlacementHints
 from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.service_urls import UrlStore
+from sinks.redis.topics import TopicStore
 from trimtab.store.lookup import STEPS, LookupAction, NotTiling, parse_topic
 from trimtab.store.ring import position
-from trimtab.wire.lookup import Answer, Avoid, Cause, answer_failed, answer_retry
+from trimtab.wire.lookup import (
+    Answer,
+    Avoid,
+    Cause,
+    answer_failed,
+    answer_migrated,
+    answer_retry,
+)
 
 OPEN_FOR_S: Final = 1.0
 """How long a store that was found open is assumed open; its scripts check every time."""
@@ -78,6 +87,7 @@ class Lookup:
             settings, self._store, self._leases, claims, directory, clock, sleep
         )
         self._flights: SingleFlight[Question, Answer | None] = SingleFlight()
+        self._moved = MovedTopics(settings.cluster, TopicStore(client), clock)
         self._open_until = -math.inf
 
     def lookup(
@@ -94,6 +104,9 @@ class Lookup:
         except ValueError as error:
             return answer_failed(Cause.BAD_TOPIC, f"{error}; give the topic's whole name")
         try:
+            target = self._moved.find(name, namespace)
+            if target is not None:
+                return answer_migrated(target)
             return self._answer(namespace, where, authoritative, avoid)
         except Closed as error:
             return answer_retry(Cause.STORE_CLOSED, str(error))

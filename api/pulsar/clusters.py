@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from api.context import Context, InContext
 from api.refusal import RefusedRequest
+from trimtab.migration.migration import Target
 from trimtab.policies import Policies
 from trimtab.wire.control import IntentKind
 
@@ -102,6 +105,49 @@ def delete_domain(cluster: str, name: str, context: InContext) -> Response:
         reason = f"Domain-name {name} or cluster {cluster} does not exist"
         raise RefusedRequest(404, reason)
     context.tell(IntentKind.FAILURE_DOMAIN, cluster, name=name)
+    return Response()
+
+
+class ClusterUrl(BaseModel):
+    """Where another cluster listens; ``empty`` is what Pulsar's command sends too."""
+
+    serviceUrl: str | None = None
+    serviceUrlTls: str | None = None
+    brokerServiceUrl: str | None = None
+    brokerServiceUrlTls: str | None = None
+    empty: bool | None = None
+
+    def target(self) -> Target:
+        return Target(
+            self.serviceUrl or "",
+            self.serviceUrlTls or "",
+            self.brokerServiceUrl or "",
+            self.brokerServiceUrlTls or "",
+        )
+
+
+@clusters.get("/{cluster}/migrate")
+def get_migration(cluster: str, context: InContext) -> dict[str, Any]:
+    """Whether a cluster migrates, and where to (Pulsar ClusterPolicies); 404 before it was set."""
+    require_cluster(context, cluster, 404, "Cluster does not exist")
+    kept = context.plane.migrations_of(context.plane.cluster(cluster))
+    if kept.green is None:
+        raise RefusedRequest(404, "Cluster does not exist")
+    return {"migrated": kept.migrated, "migratedClusterUrl": kept.green.urls()}
+
+
+@clusters.post("/{cluster}/migrate")
+def set_migration(
+    cluster: str,
+    context: InContext,
+    migrated: bool = False,
+    url: ClusterUrl | None = None,
+) -> Response:
+    """Set where a cluster's topics go; with ``migrated`` they go there, without they come back,
+    those of which the other cluster has taken no write."""
+    require_cluster(context, cluster, 404, "Cluster does not exist")
+    target = None if url is None else url.target()
+    context.tell(IntentKind.CLUSTER_MIGRATION, cluster, target=target, migrated=migrated)
     return Response()
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from api.context import InContext
 from api.refusal import RefusedRequest
+from trimtab.migration.migration import Target
 from trimtab.model import FULL_RANGE_END, parse_bundle
 from trimtab.store.ring import bundle_at, position
 from trimtab.wire.lookup import AnswerKind, Cause, ServiceUrls
@@ -62,7 +63,20 @@ def find_broker(
             brokerUrlSsl=urls.pulsar_tls or "",
             httpUrlTls=urls.web_tls,
         )
+    if answer.kind is AnswerKind.MIGRATED and answer.target is not None:
+        return _on_green(answer.target)
     if answer.cause is Cause.UNKNOWN_NAMESPACE:
         raise RefusedRequest(404, "Namespace not found")
     status = 412 if answer.cause is Cause.BAD_TOPIC else 503
     raise RefusedRequest(status, answer.says or str(answer.cause), str(answer.cause))
+
+
+def _on_green(target: Target) -> LookupData:
+    """The other cluster, whose brokers look further."""
+    return LookupData(
+        brokerUrl=target.brokerServiceUrl,
+        httpUrl=target.serviceUrl,
+        nativeUrl=target.brokerServiceUrl,
+        brokerUrlSsl=target.brokerServiceUrlTls,
+        httpUrlTls=target.serviceUrlTls or None,
+    )

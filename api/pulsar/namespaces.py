@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Body, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
@@ -14,6 +14,7 @@ from api.refusal import RefusedRequest
 from control.intents import Objections
 from trimtab.cluster.intents.flaws import MOST_BUNDLES
 from trimtab.intent_rules import IntentRule
+from trimtab.migration.kept import Migrations
 from trimtab.model import FULL_RANGE_END, parse_bundle
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import IntentKind
@@ -54,9 +55,11 @@ def get_policies(tenant: str, name: str, context: InContext) -> dict[str, Any]:
     """What trimtab knows of Pulsar's Policies: the bundles and the anti-affinity group."""
     namespace = f"{tenant}/{name}"
     last, memory = context.memory()
+    items = context.plane.migrations.read(last.newest.cluster).values()
     found = {
         "replication_clusters": [last.newest.cluster],
         "bundles": get_bundles(tenant, name, context),
+        "migrated": Migrations(items=tuple(items)).flagged(namespace) is not None,
     }
     group = memory.policies.groups.get(namespace)
     return found if group is None else {**found, "antiAffinityGroup": group}
@@ -101,6 +104,17 @@ def unload_namespace(tenant: str, name: str, context: InContext) -> Response:
     records = standing_records(context, f"{tenant}/{name}")
     if any(record.owner is not None for record in records.values()):
         context.tell(IntentKind.UNLOAD, name=f"{tenant}/{name}")
+    return Response(status_code=204)
+
+
+@namespaces.post("/{tenant}/{name}/migration", status_code=204)
+def set_migration(
+    tenant: str, name: str, migrated: Annotated[bool, Body()], context: InContext
+) -> Response:
+    """Take a namespace to where its cluster's topics go, or back; 412 if the cluster has no URL for
+    that, where Pulsar's flag has no effect."""
+    standing_records(context, f"{tenant}/{name}", _ABSENT)
+    context.tell(IntentKind.NAMESPACE_MIGRATION, name=f"{tenant}/{name}", migrated=migrated)
     return Response(status_code=204)
 
 

@@ -361,4 +361,42 @@ _SAFETY: Final = Board(
     ),
 )
 
-BOARDS: Final = (_BALANCE, _PIPELINE, _SAFETY)
+_MIGRATION: Final = Board(
+    "trimtab-migration",
+    "trimtab: migration",
+    "How far have topics come to the other cluster, and what holds them up?",
+    (
+        (
+            "Topics",
+            (
+                Panel(
+                    "Topics by state",
+                    "How many are still here, on their way, and there?",
+                    (Query(now(job.MIGRATING_TOPICS), "{{state}}, {{cluster}}"),),
+                    Unit.COUNT,
+                    width=24,
+                ),
+                Panel(
+                    "Backlog",
+                    "How many messages must consumers still read before they are sent on?",
+                    (Query(now(job.MIGRATION_BACKLOG), "{{cluster}}"),),
+                    Unit.COUNT,
+                ),
+                Panel(
+                    "Steps",
+                    "Do brokers' steps fail? A rate above the gate's pauses the migration.",
+                    (Query(now(job.MIGRATION_STEPS), "{{result}}, {{cluster}}"),),
+                    Unit.COUNT,
+                ),
+                Panel(
+                    "Migrations by state",
+                    "Does one run, wait for a person, or go back?",
+                    (Query(now(job.MIGRATIONS), "{{state}}, {{cluster}}"),),
+                    Unit.COUNT,
+                ),
+            ),
+        ),
+    ),
+)
+
+BOARDS: Final = (_BALANCE, _PIPELINE, _SAFETY, _MIGRATION)

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from admin import cli, exit_codes
 from admin.demo.processes import METRICS_PORT
-from admin.documents import plan_diagram, state_diagram
+from admin.documents import migration_diagram, plan_diagram, state_diagram
 from streaming.config import JobConfig, load_config
 from streaming.sizing import Size
 from tests.support.made import assert_made
@@ -174,6 +174,11 @@ def test_the_state_diagram_is_the_tables() -> None:
 def test_the_diagram_of_plans_is_the_tables() -> None:
     text = (ROOT / plan_diagram.DOCUMENT).read_text("utf-8")
     assert_made(plan_diagram.DOCUMENT, plan_diagram.write_diagram(text))
+
+
+def test_the_migration_page_has_the_tables_of_topics_and_migrations() -> None:
+    text = (ROOT / migration_diagram.DOCUMENT).read_text("utf-8")
+    assert_made(migration_diagram.DOCUMENT, migration_diagram.write_diagrams(text))
 
 
 def test_every_row_of_the_table_is_in_the_diagram() -> None:

@@ -28,6 +28,7 @@ from trimtab.cluster.job_settings import to_record
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.fold import fold
 from trimtab.intake.snapshot import IntakeSettings
+from trimtab.migration.migration import Migration
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.store.requests import BatchId, transitions
@@ -138,6 +139,13 @@ class PromptJob(ControlPlane):
         )
         plans = plans_in(rows)
         self.plans.write(plans, self._now)
+        migrations = [
+            msgspec.json.decode(row.payload, type=Migration)
+            for row in rows
+            if row.tag == Tag.MIGRATION
+        ]
+        if migrations:
+            self.migrations.write(self.cluster_name, 1, migrations)
         told = to_record(IntakeSettings(), SETTINGS)
         batch = BatchRecord(
             query=self.cluster_name,
@@ -147,6 +155,7 @@ class PromptJob(ControlPlane):
             offsets={},
             rounds=tuple(rounds),
             plans=tuple(plans),
+            migrations=tuple(migrations),
             settings=told,
         )
         self._out.publish(list(batch_records(batch)))

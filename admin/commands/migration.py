@@ -1,0 +1,174 @@
+"""`trimtab migration`: topics to another cluster, in waves, with a way back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from admin.output import Shown, moment, text
+from admin.session import Session
+from admin.verbs import Change, acts, reads
+from control.next_command import command
+
+migration_commands = typer.Typer(
+    help="Take topics to another cluster (blue-green), without losing a message.",
+    no_args_is_help=True,
+)
+
+Migration = Annotated[str, typer.Argument(help="Its id, as `trimtab migration status` shows it.")]
+OptionalMigration = Annotated[str, typer.Argument(help="Its id; all without one.")]
+Scope = Annotated[
+    str, typer.Option(help="cluster, a namespace (t/ns), or persistent://t/ns/topic.")
+]
+Web = Annotated[str, typer.Option("--service-url", help="Green's web service, http://host:8080.")]
+WebTls = Annotated[str, typer.Option("--service-url-tls", help="The same with TLS, https://.")]
+Broker = Annotated[
+    str, typer.Option("--broker-service-url", help="Where clients connect, pulsar://host:6650.")
+]
+BrokerTls = Annotated[
+    str, typer.Option("--broker-service-url-tls", help="The same with TLS, pulsar+ssl://.")
+]
+Waves = Annotated[
+    list[str],
+    typer.Option(
+        "--wave",
+        help="In order, comma-separated scopes, each wave with @SHARE if not all of them: "
+        "t/ns@0.05. What is in none follows last.",
+    ),
+]
+Backlog = Annotated[
+    int, typer.Option(min=0, help="Most messages left on blue before the next wave begins.")
+]
+Errors = Annotated[
+    float, typer.Option(min=0.0, max=1.0, help="Largest share of steps that may fail.")
+]
+
+
+def _body(
+    scope: str,
+    urls: tuple[str, str, str, str],
+    waves: list[str],
+    backlog: int,
+    errors: float,
+) -> dict[str, Any]:
+    names = ("serviceUrl", "serviceUrlTls", "brokerServiceUrl", "brokerServiceUrlTls")
+    return {
+        "scope": scope,
+        "target": dict(zip(names, urls, strict=True)),
+        "waves": [_wave(each) for each in waves],
+        "backlog": backlog,
+        "errors": errors,
+    }
+
+
+def _wave(said: str) -> dict[str, Any]:
+    scopes, _, share = said.partition("@")
+    try:
+        return {"scopes": scopes.split(","), "share": float(share or 1.0)}
+    except ValueError:
+        raise typer.BadParameter(f"{said}: what stands after @ must be a number") from None
+
+
+@migration_commands.command("plan")
+@reads
+def plan(  # noqa: PLR0913 - the options of the command
+    session: Session,
+    scope: Scope = "cluster",
+    service_url: Web = "",
+    service_url_tls: WebTls = "",
+    broker_service_url: Broker = "",
+    broker_service_url_tls: BrokerTls = "",
+    wave: Waves = [],  # noqa: B006 - Typer's form of an option that may be repeated
+    backlog: Backlog = 0,
+    errors: Errors = 0.05,
+) -> Shown:
+    """Check a migration without beginning it: all that is wrong is named, and green is asked."""
+    urls = (service_url, service_url_tls, broker_service_url, broker_service_url_tls)
+    body = _body(scope, urls, wave, backlog, errors)
+    found = session.ask("POST", session.path("migrations"), body, {"dryRun": True})
+    return Shown(found, [found], {"what": text}, notes=found["notes"])
+
+
+@migration_commands.command("start")
+@acts
+def start(  # noqa: PLR0913 - the options of the command
+    _: Session,
+    scope: Scope = "cluster",
+    service_url: Web = "",
+    service_url_tls: WebTls = "",
+    broker_service_url: Broker = "",
+    broker_service_url_tls: BrokerTls = "",
+    wave: Waves = [],  # noqa: B006 - Typer's form of an option that may be repeated
+    backlog: Backlog = 0,
+    errors: Errors = 0.05,
+) -> Change:
+    """Begin a migration; the answer is its id."""
+    urls = (service_url, service_url_tls, broker_service_url, broker_service_url_tls)
+    return Change("POST", "migrations", _body(scope, urls, wave, backlog, errors))
+
+
+@migration_commands.command("status")
+@reads
+def status(session: Session, migration: OptionalMigration = "") -> Shown:
+    """Show how far migrations are; of one, each namespace."""
+    if migration:
+        found = session.get(f"migrations/{migration}")
+        rows = [{"namespace": name, **each} for name, each in sorted(found["namespaces"].items())]
+        return Shown(found, rows, {"namespace": text, **_COUNTS}, notes=_notes(session, found))
+    all_of_them = session.get("migrations")
+    rows = [{**each["migration"], **each["total"], **each} for each in all_of_them]
+    columns = {"id": text, "scope": text, "state": text, "wave": text, "left": text, **_COUNTS}
+    return Shown(all_of_them, rows, {**columns, "ends": moment}, {"why": text, "at": moment})
+
+
+@migration_commands.command("pause")
+@acts
+def pause(_: Session, migration: Migration) -> Change:
+    """Begin with no further topic; those that were terminated go on."""
+    return Change("POST", f"migrations/{migration}/pause")
+
+
+@migration_commands.command("resume")
+@acts
+def resume(_: Session, migration: Migration) -> Change:
+    """Go on with a migration that a person or its gate has paused."""
+    return Change("POST", f"migrations/{migration}/resume")
+
+
+@migration_commands.command("rollback")
+@acts
+def roll_back(_: Session, migration: Migration) -> Change:
+    """Take back the topics of which green has taken no write; the others go on."""
+    return Change("POST", f"migrations/{migration}/rollback")
+
+
+@migration_commands.command("report")
+@reads
+def report(session: Session, migration: Migration) -> Shown:
+    """Show what became of a migration, with the topics that stay and those that fail."""
+    found = session.get(f"migrations/{migration}/report")
+    rows = [{"kind": kind, **row} for kind in ("stays", "failing") for row in found[kind]]
+    columns = {"kind": text, "topic": text, "state": text, "backlog": text, "problem": text}
+    notes = _notes(session, found["told"])
+    return Shown(found, rows, columns, notes=notes + ["there are more"] * found["cut"])
+
+
+_COUNTS = dict.fromkeys(
+    ("active", "replicating", "terminated", "draining", "migrated", "stays", "backlog", "errors"),
+    text,
+)
+
+
+def _notes(session: Session, found: dict[str, Any]) -> list[str]:
+    """What a migration is doing, and what to type next."""
+    it = found["migration"]
+    notes = [f"{it['state']}, wave {it['wave'] + 1} of {len(it['waves']) + 1}"]
+    if it["why"]:
+        notes.append(it["why"])
+    if found["ends"]:
+        notes.append(f"the last topic leaves at {moment(found['ends'])} at this pace")
+    if it["state"] == "paused":
+        words = ("migration", "resume", it["id"], "--cluster", session.cluster, "--execute")
+        notes.append(f"Next: {command(*words)}")
+    return notes

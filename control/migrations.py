@@ -1,0 +1,84 @@
+"""What is said of a migration: how far each namespace is, and what became of single topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from trimtab.migration.migration import Counts, Migration, sum_up
+from trimtab.migration.progress import estimate_end
+from trimtab.wire.topics import TopicRecord
+
+
+class Counting(Protocol):
+    """`sinks.redis.migrations.Migrations`."""
+
+    def counts(self, cluster: str, migration: str) -> dict[str, Counts]: ...
+
+
+class Topics(Protocol):
+    """`sinks.redis.topics.TopicStore`."""
+
+    def of_namespace(self, cluster: str, namespace: str) -> Iterator[tuple[str, TopicRecord]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A migration with what is counted of it now."""
+
+    migration: Migration
+    total: Counts
+    left: int
+    """Topics that are still on blue."""
+    namespaces: Mapping[str, Counts]
+    ends: int | None
+    """When the last topic will have left at the pace so far (epoch ms); None: not known."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicTold:
+    """One topic of a report."""
+
+    topic: str
+    state: str
+    backlog: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a migration."""
+
+    told: Told
+    stays: tuple[TopicTold, ...]
+    """Topics that a rollback left on green, which had taken writes of them."""
+    failing: tuple[TopicTold, ...]
+    """Topics whose last step failed."""
+    cut: bool
+    """Whether there are more of either."""
+
+
+def tell(migration: Migration, counting: Counting) -> Told:
+    """A migration with its counts, read now."""
+    counts = counting.counts(migration.cluster, migration.id)
+    namespaces = {name: each for name, each in counts.items() if "/" in name}
+    total = sum_up(*namespaces.values())
+    return Told(migration, total, total.left, namespaces, estimate_end(migration))
+
+
+def report(told: Told, topics: Topics, most: int) -> Report:
+    """The report of a migration, with ``most`` topics of each kind."""
+    stays, failing = list[TopicTold](), list[TopicTold]()
+    migration = told.migration
+    for namespace in told.namespaces:
+        for topic, record in topics.of_namespace(migration.cluster, namespace):
+            if record.migration != migration.id:
+                continue
+            row = TopicTold(topic, record.state.value, record.backlog, record.problem)
+            if record.stays:
+                stays.append(row)
+            if record.problem:
+                failing.append(row)
+    cut = len(stays) > most or len(failing) > most
+    return Report(told, tuple(sorted(stays)[:most]), tuple(sorted(failing)[:most]), cut)

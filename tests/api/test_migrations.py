@@ -1,0 +1,145 @@
+"""Migrations over HTTP: Pulsar's paths and trimtab's own, and what is asked of green before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.context import Context
+from control.green import find_cycle, green_flaws
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from tests.agent.support import A
+from tests.api.prompt_job import PromptJob, run_prompt_job
+from tests.support.green_server import green
+from trimtab.migration.migration import Target
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
+    with run_prompt_job(kafka, redis_server) as prompt:
+        yield prompt
+
+
+@pytest.fixture
+def api(job: PromptJob) -> Iterator[TestClient]:
+    with TestClient(create_app(Context(job, job.cluster_name))) as client:
+        yield client
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with green({"clusters": ["green"], "brokers/green": ["g:8080"]}) as found:
+        yield found
+
+
+def urls(web: str) -> dict[str, str]:
+    return {"serviceUrl": web, "brokerServiceUrl": "pulsar://green:6650"}
+
+
+def begin(api: TestClient, here: str, url: str, **more: object) -> Any:
+    body = {"target": urls(url), **more}
+    return api.post(f"{here}/migrations", json=body, params={"wait": 5})
+
+
+def test_a_migration_is_planned_begun_paused_resumed_rolled_back_and_told(
+    api: TestClient, job: PromptJob, url: str
+) -> None:
+    here = f"/trimtab/v1/clusters/{job.cluster_name}"
+    body = {"target": urls(url), "scope": "t/one", "waves": [{"scopes": ["t/one"], "share": 0.1}]}
+    planned = api.post(f"{here}/migrations", json=body, params={"dryRun": True})
+    assert (planned.status_code, planned.json()["state"]) == (200, "checked")
+    assert api.get(f"{here}/migrations").json() == []
+    begun = api.post(f"{here}/migrations", json=body, params={"wait": 5})
+    assert (begun.status_code, begun.json()["state"]) == (200, "done")
+    name = begun.json()["id"]
+    for verb, state in (("pause", "paused"), ("resume", "running"), ("rollback", "rolling-back")):
+        answer = api.post(f"{here}/migrations/{name}/{verb}", params={"wait": 5})
+        assert answer.status_code == 200, answer.text
+        assert api.get(f"{here}/migrations/{name}").json()["migration"]["state"] == state
+    assert api.post(f"{here}/migrations/{name}/pause").status_code == 409
+    told = api.get(f"{here}/migrations/{name}/report").json()
+    assert (told["stays"], told["failing"], told["cut"]) == ([], [], False)
+    [listed] = api.get(f"{here}/migrations").json()
+    assert listed["migration"]["id"] == name
+    missing = api.get(f"{here}/migrations/{name}x")
+    assert (missing.status_code, missing.json()["rule"]) == (404, "unknown-migration")
+
+
+def test_bad_input_is_refused_with_all_reasons_at_once(
+    api: TestClient, job: PromptJob, url: str
+) -> None:
+    here = f"/trimtab/v1/clusters/{job.cluster_name}"
+    refused = begin(api, here, "green:8080", scope="nothing", errors=2.0)
+    assert refused.status_code == 412
+    for word in ("serviceUrl", "scope"):
+        assert word in refused.json()["reason"]
+    blue = begin(api, here, f"http://{A}", scope="t/two")
+    assert "green is blue" in blue.json()["reason"]
+    absent = begin(api, here, NOWHERE, scope="t/two")
+    assert (absent.status_code, absent.json()["rule"]) == (412, "unreachable-target")
+    assert begin(api, here, url, scope="t/two").status_code == 200
+    twice = begin(api, here, NOWHERE, scope="t/two")
+    assert twice.status_code == 409
+    assert "does not answer" in twice.json()["reason"]
+
+
+def test_pulsars_flags_of_clusters_and_namespaces(
+    api: TestClient, job: PromptJob, url: str
+) -> None:
+    migrate = f"/admin/v2/clusters/{job.cluster_name}/migrate"
+    assert api.put("/admin/v2/namespaces/p/ns").status_code == 204
+    assert api.get(migrate).status_code == 404
+    flag = "/admin/v2/namespaces/p/ns/migration"
+    # Pulsar takes this flag, and nothing happens.
+    assert api.post(flag, json=True).status_code == 412
+    body = {**urls(url), "empty": False}
+    assert api.post(migrate, params={"migrated": False}, json={}).status_code == 412
+    assert api.post(migrate, params={"migrated": False}, json=body).status_code == 200
+    assert api.get(migrate).json() == {"migrated": False, "migratedClusterUrl": urls(url)}
+    assert api.post(flag, json=True).status_code == 204
+    assert api.get("/admin/v2/namespaces/p/ns").json()["migrated"] is True
+    assert api.post(flag, json=False).status_code == 204
+    assert api.post("/admin/v2/namespaces/p/absent/migration", json=True).status_code == 404
+    assert api.get("/admin/v2/clusters/other/migrate").status_code == 404
+
+
+def test_a_cluster_without_a_broker_is_not_green() -> None:
+    with green({"clusters": ["green"], "brokers/green": []}) as url:
+        [(rule, problem)] = green_flaws(Target(serviceUrl=url), ())
+    assert (rule, problem) == (
+        "unreachable-target",
+        f"target: {url} has no broker that is alive",
+    )
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_a_cycle_of_clusters_is_found_with_its_way(hops: int) -> None:
+    middle: dict[str, Any] = {"clusters": ["m"], "brokers/m": ["m:8080"]}
+    blue = {"migrated": True, "migratedClusterUrl": {"serviceUrl": "http://blue:8080"}}
+    with green(middle) as second:
+        if hops == 1:
+            middle["clusters/m/migrate"] = blue
+            assert find_cycle(second, ["blue:8080"]) == [second, "http://blue:8080"]
+            return
+        middle["clusters/m/migrate"] = blue
+        onward = {"migrated": True, "migratedClusterUrl": {"serviceUrl": second}}
+        first_paths = {"clusters": ["f"], "brokers/f": ["f:1"], "clusters/f/migrate": onward}
+        with green(first_paths) as first:
+            assert find_cycle(first, ["blue:8080"]) == [first, second, "http://blue:8080"]
+            [(rule, _)] = green_flaws(Target(serviceUrl=first), ["blue:8080"])
+            assert rule == "migration-cycle"
+            assert find_cycle(first, ["elsewhere:8080"]) == []
+
+
+def test_what_answers_nonsense_is_not_green() -> None:
+    with green({}) as url:
+        [(rule, problem)] = green_flaws(Target(serviceUrl=url), ())
+        assert rule == "unreachable-target"
+        assert problem.endswith("answers 404")
