@@ -1,0 +1,222 @@
+"""What clients and brokers send one another: lines of JSON; ``is`` names the kind of a line.
+
+docs/traffic.md is the page for readers; `tests/traffic/test_frames.py` holds it to these types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from sinks.kafka.readable import MALFORMED
+from trimtab.model import Epoch
+from trimtab.wire.lookup import Avoid
+
+VERSION: Final = 2
+"""Of the protocol, as a client of this package speaks it."""
+KNOWS_REDIRECT: Final = 2
+"""The first version whose clients follow `Migrated`."""
+NONE: Final = -1
+"""As a sequence: the producer has stored nothing. As an entry: before the first."""
+LONGEST_LINE: Final = 1 << 20
+"""Bytes; a peer that sends more without an end of line is cut off."""
+
+
+class Malformed(ValueError):
+    """A line is not a frame; the connection has to be closed."""
+
+
+class Part(StrEnum):
+    """What of a client a frame is about: its ``name`` is the producer's or the subscription's."""
+
+    PRODUCER = "producer"
+    CONSUMER = "consumer"
+
+
+class Urls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Where a cluster is, with Pulsar's names; several hosts of one URL are separated by commas."""
+
+    service_url: str = ""
+    """Its admin interface, http://."""
+    service_url_tls: str = ""
+    broker_service_url: str = ""
+    """Its brokers, pulsar://."""
+    broker_service_url_tls: str = ""
+
+
+class _Frame(msgspec.Struct, frozen=True, tag_field="is", tag=str.lower, gc=False):
+    """A line."""
+
+
+class Connect(_Frame, frozen=True):
+    """Client's first line."""
+
+    version: int
+    client: str
+
+
+class Connected(_Frame, frozen=True):
+    """The broker takes the client."""
+
+    version: int
+    cluster: str
+
+
+class Refused(_Frame, frozen=True):
+    """The broker does not take the client, and closes the connection."""
+
+    needs: int
+    """The lowest version that it takes."""
+    says: str
+
+
+class Produce(_Frame, frozen=True):
+    """Open a producer; an older one of this name is closed.
+
+    ``avoid``: as `Elsewhere` gave them, the owner that did not answer, and the epoch.
+    """
+
+    topic: str
+    name: str
+    avoid: Avoid | None = None
+
+
+class Producing(_Frame, frozen=True):
+    """The producer is open; ``sequence`` is the highest that the topic has of it."""
+
+    topic: str
+    name: str
+    sequence: int
+
+
+class Send(_Frame, frozen=True):
+    """Store a message. A sequence that is not above the producer's highest is stored already."""
+
+    topic: str
+    name: str
+    sequence: int
+    key: str
+    value: str
+
+
+class Receipt(_Frame, frozen=True):
+    """All of the producer's messages up to ``sequence`` are stored."""
+
+    topic: str
+    name: str
+    sequence: int
+
+
+class Subscribe(_Frame, frozen=True):
+    """Attach to a subscription, alone: an older consumer of it is closed. A new subscription
+    begins at the end of the topic."""
+
+    topic: str
+    name: str
+    avoid: Avoid | None = None
+
+
+class Subscribed(_Frame, frozen=True):
+    """The consumer is attached; ``entry`` comes next. Entries count up within ``cluster``."""
+
+    topic: str
+    name: str
+    cluster: str
+    entry: int
+
+
+class Message(_Frame, frozen=True):
+    """An entry of the topic, for a subscription."""
+
+    topic: str
+    name: str
+    entry: int
+    producer: str
+    sequence: int
+    key: str
+    value: str
+
+
+class Ack(_Frame, frozen=True):
+    """The consumer has done with all entries up to ``entry``."""
+
+    topic: str
+    name: str
+    entry: int
+
+
+class Elsewhere(_Frame, frozen=True):
+    """Another broker of this cluster owns the topic: ask that one."""
+
+    topic: str
+    name: str
+    part: Part
+    url: str
+    broker: str
+    epoch: Epoch
+
+
+class Retry(_Frame, frozen=True):
+    """Not now, or no longer: the producer or consumer is closed; ask again after a while."""
+
+    topic: str
+    name: str
+    part: Part
+    after_ms: int
+    says: str
+
+
+class Migrated(_Frame, frozen=True):
+    """The topic is on another cluster; keep the URLs, and open the producer or consumer there.
+
+    ``sequence``: what this cluster has stored of the producer, for good: it is not sent again.
+    """
+
+    topic: str
+    name: str
+    part: Part
+    urls: Urls
+    sequence: int = NONE
+
+
+FromClient = Connect | Produce | Send | Subscribe | Ack
+FromBroker = (
+    Connected | Refused | Producing | Receipt | Subscribed | Message | Elsewhere | Retry | Migrated
+)
+
+
+def fit(frame: FromBroker, version: int) -> FromBroker:
+    """The frame, or what a client of that version gets in its place."""
+    if not isinstance(frame, Migrated) or version >= KNOWS_REDIRECT:
+        return frame
+    says = f"{frame.topic} has migrated: clients before version {KNOWS_REDIRECT} cannot follow it"
+    return Refused(KNOWS_REDIRECT, says)
+
+
+_encoder: Final = msgspec.json.Encoder()
+_of_client: Final = msgspec.json.Decoder(FromClient)
+_of_broker: Final = msgspec.json.Decoder(FromBroker)
+
+
+def encode(frames: Iterable[FromClient | FromBroker]) -> bytes:
+    """The lines of some frames."""
+    return b"".join(_encoder.encode(frame) + b"\n" for frame in frames)
+
+
+def of_client(lines: Iterable[bytes]) -> list[FromClient]:
+    """The frames of lines that a client sent; raises Malformed."""
+    try:
+        return [_of_client.decode(line) for line in lines]
+    except MALFORMED as error:
+        raise Malformed(str(error)) from error
+
+
+def of_broker(lines: Iterable[bytes]) -> list[FromBroker]:
+    """The frames of lines that a broker sent; raises Malformed."""
+    try:
+        return [_of_broker.decode(line) for line in lines]
+    except MALFORMED as error:
+        raise Malformed(str(error)) from error
