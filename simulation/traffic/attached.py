@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from simulation.traffic.frames import FromBroker, Message, Part, Retry, fit
+from simulation.traffic.frames import FromBroker, Message, Migrated, Part, Retry, fit
 from simulation.traffic.session import Session
 from simulation.traffic.topic_log import TopicLog
+from trimtab.model import Epoch
 
 WINDOW: Final = 100
 """Entries that a consumer may have without an acknowledgement."""
@@ -25,8 +26,11 @@ class Key(NamedTuple):
 class Reader:
     """An attached consumer."""
 
-    def __init__(self, session: Session, entry: int) -> None:
+    def __init__(self, session: Session, entry: int, token: Epoch) -> None:
         self.session = session
+        self.token = token
+        """By which the topic was served then: under another one there may be entries that this
+        broker has not seen."""
         self.after = entry
         """The entry that is delivered next."""
         self.done = entry
@@ -37,54 +41,45 @@ class Attached:
     """One broker's; its lock is the desk's."""
 
     def __init__(self) -> None:
-        self._producers: dict[Key, Session] = {}
-        self._readers: dict[Key, Reader] = {}
-        self._names: defaultdict[str, set[str]] = defaultdict(set)
-        """Topic to the subscriptions that have a reader."""
+        self._producers: defaultdict[str, dict[str, Session]] = defaultdict(dict)
+        self._readers: defaultdict[str, dict[str, Reader]] = defaultdict(dict)
+        """Both by topic, then by name."""
 
     def produces(self, key: Key, session: Session) -> bool:
         """Whether the producer is open, on this connection."""
-        return self._producers.get(key) is session
+        return self._producers[key.topic].get(key.name) is session
 
     def open_producer(self, key: Key, session: Session) -> None:
         """Open a producer; one of the name that is open on another connection is closed."""
-        older = self._producers.get(key)
-        if older not in (None, session):
+        if self._producers[key.topic].get(key.name) not in (None, session):
             self.close(key, Part.PRODUCER, "a newer producer has the name")
-        self._producers[key] = session
+        self._producers[key.topic][key.name] = session
 
     def end_producer(self, key: Key) -> None:
         """Close it without a word: its client has got its answer."""
-        self._producers.pop(key, None)
+        self._producers[key.topic].pop(key.name, None)
 
     def reader(self, key: Key, session: Session) -> Reader | None:
         """The consumer, if it is attached on this connection."""
-        reader = self._readers.get(key)
+        reader = self._readers[key.topic].get(key.name)
         return reader if reader is not None and reader.session is session else None
 
-    def attach(self, key: Key, session: Session, entry: int) -> None:
+    def attach(self, key: Key, session: Session, entry: int, token: Epoch) -> None:
         """Attach a consumer from ``entry`` on; an older one is closed."""
-        older = self._readers.get(key)
+        older = self._readers[key.topic].get(key.name)
         if older is not None and older.session is not session:
             self.close(key, Part.CONSUMER, "a newer consumer is attached")
-        self._readers[key] = Reader(session, entry)
-        self._names[key.topic].add(key.name)
+        self._readers[key.topic][key.name] = Reader(session, entry, token)
 
     def detach(self, key: Key) -> Session | None:
         """The connection of the consumer that was attached, if one was."""
-        reader = self._readers.pop(key, None)
-        if reader is None:
-            return None
-        self._names[key.topic].discard(key.name)
-        if not self._names[key.topic]:
-            del self._names[key.topic]
-        return reader.session
+        reader = self._readers[key.topic].pop(key.name, None)
+        return None if reader is None else reader.session
 
     def deliver(self, log: TopicLog, topic: str) -> int:
         """Send the topic's consumers what they may have now; how many messages that is."""
         delivered = 0
-        for name in self._names.get(topic, ()):
-            reader = self._readers[Key(topic, name)]
+        for name, reader in self._readers[topic].items():
             room = WINDOW - (reader.after - reader.done)
             entries = log.read(topic, reader.after, room) if room > 0 else []
             if entries:
@@ -95,29 +90,48 @@ class Attached:
 
     def answer_producers(self, topic: str, answer: Callable[[str], FromBroker]) -> None:
         """Close the topic's producers with an answer for each, made of its name."""
-        for key in [key for key in self._producers if key.topic == topic]:
-            session = self._producers.pop(key)
-            session.put([fit(answer(key.name), session.version)])
+        for name, session in self._producers.pop(topic, {}).items():
+            session.put([fit(answer(name), session.version)])
+
+    def subscriptions(self, topic: str) -> tuple[str, ...]:
+        """Those of the topic that have a consumer."""
+        return tuple(self._readers[topic])
+
+    def redirect(self, frame: Migrated) -> None:
+        """Send the subscription's consumer away, if it has one."""
+        session = self.detach(Key(frame.topic, frame.name))
+        if session is not None:
+            session.put([fit(frame, session.version)])
 
     def close(self, key: Key, part: Part, why: str) -> None:
         """Have the client of a producer or consumer ask again."""
-        produces = part is Part.PRODUCER
-        session = self._producers.pop(key, None) if produces else self.detach(key)
+        if part is Part.PRODUCER:
+            session = self._producers[key.topic].pop(key.name, None)
+        else:
+            session = self.detach(key)
         if session is not None:
             session.put([Retry(*key, part, SOON_MS, why)])
 
     def close_where(self, gone: Callable[[str], bool], why: str) -> None:
         """Close all producers and consumers of such topics."""
-        for topic in {key.topic for key in (*self._producers, *self._readers)}:
-            if gone(topic):
-                for key in [key for key in self._producers if key.topic == topic]:
-                    self.close(key, Part.PRODUCER, why)
-                for name in tuple(self._names.get(topic, ())):
-                    self.close(Key(topic, name), Part.CONSUMER, why)
+        for part, of in ((Part.PRODUCER, self._producers), (Part.CONSUMER, self._readers)):
+            for topic in [topic for topic in of if gone(topic)]:
+                for name in tuple(of[topic]):
+                    self.close(Key(topic, name), part, why)
+                del of[topic]
+
+    def close_stale(self, token: Callable[[str], Epoch | None]) -> None:
+        """Close consumers of topics that have another token by now, or none."""
+        for topic, readers in self._readers.items():
+            now = token(topic) if readers else None
+            for name in [name for name, reader in readers.items() if reader.token != now]:
+                self.close(Key(topic, name), Part.CONSUMER, "its broker has changed")
 
     def forget(self, session: Session) -> None:
         """The connection is closed."""
-        for key in [key for key, of in self._producers.items() if of is session]:
-            del self._producers[key]
-        for key in [key for key, reader in self._readers.items() if reader.session is session]:
-            self.detach(key)
+        for producers in self._producers.values():
+            for name in [name for name, of in producers.items() if of is session]:
+                del producers[name]
+        for readers in self._readers.values():
+            for name in [name for name, reader in readers.items() if reader.session is session]:
+                del readers[name]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 from agent.reports.host import HostUsage
 from simulation.traffic.desk import Desk
-from simulation.traffic.frames import Urls
 from simulation.traffic.places import Places
 from simulation.traffic.topic_log import TopicLog
+from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.store.ring import position
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
@@ -35,12 +35,12 @@ class TrafficBroker:
         self._host, self._web_url, self._pulsar_url = host, web_url, pulsar_url
         self._reported_at = time.monotonic()
         self._token_of: Callable[[str], Epoch | None] = lambda _: None
-        self._green_of: Callable[[str], Urls | None] = lambda _: None
+        self._green_of: Callable[[str], Target | None] = lambda _: None
 
     def follow(
         self,
         token: Callable[[str], Epoch | None],
-        green_for: Callable[[str], Urls | None] = lambda _: None,
+        green_for: Callable[[str], Target | None] = lambda _: None,
     ) -> None:
         """Serve what the agent says may be served: `agent.agent.Agent.token`."""
         self._green_of, self._token_of = green_for, token
@@ -88,8 +88,11 @@ class TrafficBroker:
 
     def unload(self, bundle: str) -> None:
         with self.desk.lock:
-            self._place(self.bundles() - {bundle})
             left = Places([bundle])
+            kept = {t: told for t, told in self.desk.restores.items() if not left.bundle_of(t)}
+            self.desk.restores = kept
+            self.desk.withheld = {t for t in self.desk.withheld if not left.bundle_of(t)}
+            self._place(self.bundles() - {bundle})
             self.desk.attached.close_where(
                 lambda topic: left.bundle_of(topic) is not None, f"{bundle} is unloaded"
             )
@@ -112,5 +115,5 @@ class TrafficBroker:
     def _token(self, bundle: str) -> Epoch | None:
         return self._token_of(bundle)
 
-    def _green_for(self, topic: str) -> Urls | None:
+    def _green_for(self, topic: str) -> Target | None:
         return self._green_of(topic)

@@ -35,11 +35,11 @@ from simulation.traffic.frames import (
     Refused,
     Retry,
     Subscribed,
-    Urls,
 )
 from simulation.traffic.link import Link, Phase
 from simulation.traffic.producer import Producer
 from simulation.traffic.session import Session
+from trimtab.migration.migration import Target
 from trimtab.wire.lookup import Avoid
 
 MOST_AT_ONCE: Final = 500
@@ -205,15 +205,15 @@ class Client:
             case Migrated():
                 link.migrated(frame)
                 self.redirects[frame.topic] = self._chosen(frame.urls)
-                again = link.sent_to(None, None)
+                again = link.redirected()
             case _:
                 again = link.heard(frame)
         if again is not None:
             self._by_session[session].discard(link)
             self._ask_in(link, again)
 
-    def _chosen(self, urls: Urls) -> str:
-        return urls.broker_service_url_tls if self._tls else urls.broker_service_url
+    def _chosen(self, urls: Target) -> str:
+        return urls.brokerServiceUrlTls if self._tls else urls.brokerServiceUrl
 
     def _lost(self, session: Session) -> None:
         with self.lock:

@@ -29,13 +29,13 @@ from simulation.traffic.frames import (
     Send,
     Subscribe,
     Subscribed,
-    Urls,
     fit,
 )
 from simulation.traffic.places import Places
 from simulation.traffic.session import Session
-from simulation.traffic.standing import Standing
-from simulation.traffic.topic_log import Fenced, Moved, Topic, TopicLog, Withheld
+from simulation.traffic.standing import IllegalStep, Standing, Step
+from simulation.traffic.topic_log import Fenced, Moved, Topic, TopicLog
+from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.wire.lookup import Avoid
 
@@ -71,7 +71,7 @@ class Desk:
         self,
         log: TopicLog,
         token: Callable[[str], Epoch | None],
-        green_for: Callable[[str], Urls | None] = lambda _: None,
+        green_for: Callable[[str], Target | None] = lambda _: None,
     ) -> None:
         """``token``: of a bundle, as `agent.agent.Agent.token`. ``green_for``: of a topic that does
         not exist, the cluster on which it is made; None: here."""
@@ -79,6 +79,12 @@ class Desk:
         self.log = log
         self.attached = Attached()
         self.places = Places()
+        self.withheld: set[str] = set()
+        """Topics that take no writes for now, as other regions lack some of what they have. Who
+        owns the bundle next is told anew."""
+        self.restores: dict[str, tuple[Step, Target]] = {}
+        """What a topic's record says that became of it, told before its bundle was served: it holds
+        for all that is done with the topic."""
         self.taken: Counter[str] = Counter()
         self.given: Counter[str] = Counter()
         """Messages by topic, in and out, since somebody cleared it."""
@@ -112,9 +118,13 @@ class Desk:
         """The topic, if it is served here and exists."""
         token = self.token(name)
         try:
-            return None if token is None else self.log.find(name, token)
-        except Fenced:
+            return None if token is None else self._found(name, token)
+        except (Fenced, IllegalStep):
             return None
+
+    def _found(self, name: str, token: Epoch) -> Topic | None:
+        found, told = self.log.find(name, token), self.restores.get(name)
+        return found if found is None or told is None else self.log.step(found, *told)
 
     def _one(self, work: _Work, frame: FromClient) -> None:
         match frame:
@@ -131,32 +141,31 @@ class Desk:
         found = self._make(frame.topic)
         if found is None:
             work.astray.append(Astray(*key, part, frame.avoid))
-        elif isinstance(found, Urls):
+        elif isinstance(found, Target):
             work.answers.append(Migrated(*key, part, found))
         elif part is Part.PRODUCER:
             self._produce(work, found, key)
         else:
             self._subscribe(work, found, key)
 
-    def _make(self, name: str) -> Topic | Urls | None:
+    def _make(self, name: str) -> Topic | Target | None:
         """The topic, new if need be, or where it is to be made; None: not served here."""
         token = self.token(name)
         if token is None:
             return None
         try:
-            return self.log.find(name, token) or self._green_for(name) or self.log.make(name, token)
-        except Fenced:
+            return self._found(name, token) or self._green_for(name) or self.log.make(name, token)
+        except (Fenced, IllegalStep):
             return None
 
     def _produce(self, work: _Work, topic: Topic, key: Key) -> None:
-        match topic.standing:
-            case Standing.ACTIVE:
-                self.attached.open_producer(key, work.session)
-                work.answers.append(Producing(*key, self.log.highest(topic, key.name)))
-            case Standing.WITHHELD:
-                work.answers.append(withheld(key))
-            case _:
-                work.answers.append(self.moved(topic, key.name))
+        if topic.standing is not Standing.ACTIVE:
+            work.answers.append(self.moved(topic, key.name))
+        elif key.topic in self.withheld:
+            work.answers.append(withheld(key))
+        else:
+            self.attached.open_producer(key, work.session)
+            work.answers.append(Producing(*key, self.log.highest(topic, key.name)))
 
     def moved(self, topic: Topic, producer: str) -> Migrated:
         """A producer's redirect. What it names as stored is final: the topic stores no more."""
@@ -174,9 +183,8 @@ class Desk:
             return
         try:
             self.log.append(topic, frame.name, frame.sequence, frame.key, frame.value)
-        except (Withheld, Moved) as error:
-            refused = withheld(key) if isinstance(error, Withheld) else self.moved(topic, key.name)
-            work.answers.append(refused)
+        except Moved:
+            work.answers.append(self.moved(topic, key.name))
             self.attached.end_producer(key)
         else:
             work.stored[key] = frame.sequence
@@ -185,14 +193,14 @@ class Desk:
 
     def _subscribe(self, work: _Work, topic: Topic, key: Key) -> None:
         entry = self.log.subscription(topic, key.name)
-        if topic.standing in (Standing.ACTIVE, Standing.WITHHELD):
+        if topic.standing is Standing.ACTIVE:
             entry = self.log.subscribe(topic, key.name, topic.next)
         elif entry in (None, topic.next):
             # New here, or drained: its next message is on the other cluster.
             work.answers.append(Migrated(*key, Part.CONSUMER, topic.urls))
             return
         assert entry is not None
-        self.attached.attach(key, work.session, entry)
+        self.attached.attach(key, work.session, entry, topic.fence)
         work.answers.append(Subscribed(*key, self.log.cluster, entry))
         work.wake.add(topic.name)
 

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from sinks.kafka.readable import MALFORMED
+from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.wire.lookup import Avoid
 
@@ -34,17 +35,6 @@ class Part(StrEnum):
 
     PRODUCER = "producer"
     CONSUMER = "consumer"
-
-
-class Urls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where a cluster is, with Pulsar's names; several hosts of one URL are separated by commas."""
-
-    service_url: str = ""
-    """Its admin interface, http://."""
-    service_url_tls: str = ""
-    broker_service_url: str = ""
-    """Its brokers, pulsar://."""
-    broker_service_url_tls: str = ""
 
 
 class _Frame(msgspec.Struct, frozen=True, tag_field="is", tag=str.lower, gc=False):
@@ -178,7 +168,7 @@ class Migrated(_Frame, frozen=True):
     topic: str
     name: str
     part: Part
-    urls: Urls
+    urls: Target
     sequence: int = NONE
 
 

@@ -78,6 +78,12 @@ class Link(ABC):
         self.hops += 1
         return 0.0 if self.hops <= FREE_HOPS else self._pause(self.hops - FREE_HOPS)
 
+    def redirected(self) -> float:
+        """It is to be opened on another cluster; in how many seconds."""
+        # Or its own cluster, which has just said so, would be asked again and again.
+        self.failures = 0
+        return self.sent_to(None, None)
+
     def failed(self, after_s: float = 0.0) -> float:
         """It is not served where it was asked, or no longer; in how many seconds to ask again."""
         self.phase, self.session = Phase.WANTED, None

@@ -29,8 +29,8 @@ LookUp = Callable[[str, Avoid | None], Answer]
 topics would wait too."""
 
 SWEEP_S: Final = 1.0
-"""Between two looks for topics that are no longer served: a consumer that only waits would not
-notice that its broker has lost them."""
+"""Between two looks for topics that others serve, or have served meanwhile: a consumer that only
+waits would not notice."""
 _AGAIN_MS: Final = 100
 
 
@@ -89,9 +89,7 @@ class Server:
     def _sweep(self) -> None:
         while not self._stopped.wait(SWEEP_S):
             with self._desk.lock:
-                self._desk.attached.close_where(
-                    lambda topic: self._desk.token(topic) is None, "it is not served here"
-                )
+                self._desk.attached.close_stale(self._desk.token)
 
     def _left(self, session: Session) -> None:
         with self._desk.lock:

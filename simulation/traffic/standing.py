@@ -1,7 +1,6 @@
 """What may become of a topic in a cluster's log: a table of standings and events.
 
 active      takes writes
-withheld    takes none until what it has is replicated; producers try again
 terminated  takes none for good; producers are on the other cluster, consumers read the rest
 removed     nothing is left of it but what a return needs: its next entry, and who wrote and read
 """
@@ -18,7 +17,6 @@ class Standing(StrEnum):
     """What a topic may do here."""
 
     ACTIVE = "active"
-    WITHHELD = "withheld"
     TERMINATED = "terminated"
     REMOVED = "removed"
 
@@ -26,7 +24,6 @@ class Standing(StrEnum):
 class Step(StrEnum):
     """What the agent has done with it."""
 
-    WITHHOLD = "withhold"
     TERMINATE = "terminate"
     REMOVE = "remove"
     REOPEN = "reopen"
@@ -34,13 +31,8 @@ class Step(StrEnum):
 
 AFTER: Final[Mapping[Step, Mapping[Standing, Standing]]] = MappingProxyType(
     {
-        Step.WITHHOLD: {
-            Standing.ACTIVE: Standing.WITHHELD,
-            Standing.WITHHELD: Standing.WITHHELD,
-        },
         Step.TERMINATE: {
             Standing.ACTIVE: Standing.TERMINATED,
-            Standing.WITHHELD: Standing.TERMINATED,
             Standing.TERMINATED: Standing.TERMINATED,
             Standing.REMOVED: Standing.REMOVED,
         },

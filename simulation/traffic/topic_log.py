@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from simulation.traffic.frames import NONE, Urls
+from simulation.traffic.frames import NONE
 from simulation.traffic.standing import IllegalStep, Standing, Step, stand_after
+from trimtab.migration.migration import Target
 from trimtab.model import FULL_RANGE_END, Epoch, namespace_of, parse_bundle
 from trimtab.store.lookup import parse_topic
 from trimtab.store.ring import position
@@ -58,15 +59,11 @@ _NAMES: Final = (
     "SELECT name, standing FROM topics WHERE namespace = ? AND position >= ? AND position < ?"
 )
 
-_urls: Final = msgspec.json.Decoder(Urls)
+_urls: Final = msgspec.json.Decoder(Target)
 
 
 class Fenced(Exception):
     """A later owner of the topic has written: this broker owns it no longer."""
-
-
-class Withheld(Exception):
-    """The topic takes no writes for now."""
 
 
 class Moved(Exception):
@@ -83,10 +80,12 @@ class Topic(NamedTuple):
     name: str
     id: int
     standing: Standing
-    urls: Urls
+    urls: Target
     first: int
     """The next entry when it became active last."""
     next: int
+    fence: Epoch
+    """The highest token that it has seen."""
 
     @property
     def written(self) -> bool:
@@ -135,16 +134,23 @@ class TopicLog:
 
     def find(self, name: str, fence: Epoch) -> Topic | None:
         """The topic, fenced from now on; None if there never was one. Raises Fenced."""
+        found = self.look(name)
+        if found is None:
+            return None
+        if fence < found.fence:
+            raise Fenced(f"{name}: {tuple(fence)} is below {tuple(found.fence)}")
+        if fence > found.fence:
+            self._file.execute(_FENCE, (*fence, found.id))
+        return found._replace(fence=fence)
+
+    def look(self, name: str) -> Topic | None:
+        """The topic as it is, for who changes nothing of it."""
         row = self._file.execute(_FIND, (name,)).fetchone()
         if row is None:
             return None
         number, standing, urls, first, after, *seen = row
-        highest = Epoch(*seen)
-        if fence < highest:
-            raise Fenced(f"{name}: {tuple(fence)} is below {tuple(highest)}")
-        if fence > highest:
-            self._file.execute(_FENCE, (*fence, number))
-        return Topic(name, number, Standing(standing), _urls.decode(urls), first, after)
+        fence, urls = Epoch(*seen), _urls.decode(urls)
+        return Topic(name, number, Standing(standing), urls, first, after, fence)
 
     def make(self, name: str, fence: Epoch) -> Topic:
         """The topic, made active if there never was one; raises Fenced and InvalidName."""
@@ -153,11 +159,11 @@ class TopicLog:
             return found
         _, namespace = parse_topic(name)
         where = min(position(name), FULL_RANGE_END - 1)  # The ring's end is in the last bundle.
-        empty, active = msgspec.json.encode(Urls()), Standing.ACTIVE
+        empty, active = msgspec.json.encode(Target()), Standing.ACTIVE
         made = self._file.execute(_MAKE, (name, namespace, where, *fence, active.value, empty))
-        return Topic(name, made.lastrowid or 0, active, Urls(), 0, 0)
+        return Topic(name, made.lastrowid or 0, active, Target(), 0, 0, fence)
 
-    def step(self, topic: Topic, step: Step, urls: Urls | None = None) -> Topic:
+    def step(self, topic: Topic, step: Step, urls: Target | None = None) -> Topic:
         """Carry out a step of `simulation.traffic.standing`; raises IllegalStep, also for the
         removal of what a subscription has still to read."""
         standing = stand_after(topic.name, topic.standing, step)
@@ -183,9 +189,7 @@ class TopicLog:
         return NONE if row is None else int(row[0])
 
     def append(self, topic: Topic, producer: str, sequence: int, key: str, value: str) -> Topic:
-        """Store a message, unless it is stored already; raises Moved and Withheld."""
-        if topic.standing is Standing.WITHHELD:
-            raise Withheld(topic.name)
+        """Store a message, unless it is stored already; raises Moved."""
         if topic.standing is not Standing.ACTIVE:
             raise Moved(topic)
         if sequence <= self.highest(topic, producer):

@@ -18,13 +18,13 @@ from simulation.traffic.frames import (
     Migrated,
     Part,
     Refused,
-    Urls,
     encode,
     fit,
     of_broker,
     of_client,
 )
 from simulation.traffic.standing import AFTER, Standing, Step
+from trimtab.migration.migration import Target
 
 PAGE = (Path(__file__).parents[2] / "docs" / "traffic.md").read_text("utf-8")
 
@@ -61,7 +61,7 @@ def test_the_page_has_the_table_of_standings() -> None:
 
 
 def test_versions_that_know_no_redirect_are_refused_by_name() -> None:
-    moved = Migrated("t", "p", Part.PRODUCER, Urls(broker_service_url="pulsar://green"))
+    moved = Migrated("t", "p", Part.PRODUCER, Target(brokerServiceUrl="pulsar://green"))
     assert fit(moved, KNOWS_REDIRECT) is moved
     refused = fit(moved, KNOWS_REDIRECT - 1)
     assert isinstance(refused, Refused)

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from simulation.traffic.frames import NONE, Urls
+from simulation.traffic.frames import NONE
 from simulation.traffic.standing import AFTER, IllegalStep, Standing, Step
-from simulation.traffic.topic_log import Fenced, Moved, Topic, TopicLog, Withheld
+from simulation.traffic.topic_log import Fenced, Moved, Topic, TopicLog
 from tests.traffic.town import BUNDLE, TOPIC
+from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 
 OLD, NEW = Epoch(1, 5), Epoch(2, 1)
-GREEN = Urls(broker_service_url="pulsar://green:6650")
+GREEN = Target(brokerServiceUrl="pulsar://green:6650")
 
 
 @pytest.fixture
@@ -99,23 +100,12 @@ def test_a_terminated_topic_stores_nothing_more_and_says_where_it_goes_on(log: T
     assert values(log) == ["p-0"]
 
 
-@pytest.mark.usefixtures("topic")
-def test_a_withheld_topic_stores_nothing_until_it_is_reopened(log: TopicLog) -> None:
-    stand(log, Step.WITHHOLD)
-    with pytest.raises(Withheld):
-        append(log, 0)
-    stand(log, Step.REOPEN)
-    append(log, 0)
-    assert values(log) == ["p-0"]
-
-
 def test_the_table_of_standings(log: TopicLog) -> None:
     """Each step, from each standing: it has its effect, or nothing changes."""
     for number, (standing, step) in enumerate(product(Standing, Step)):
         name = f"{TOPIC}-{number}"
         ways = {
             Standing.ACTIVE: (),
-            Standing.WITHHELD: (Step.WITHHOLD,),
             Standing.TERMINATED: (Step.TERMINATE,),
             Standing.REMOVED: (Step.TERMINATE, Step.REMOVE),
         }
@@ -202,7 +192,9 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from simulation.traffic.topic_log import TopicLog
+from trimtab.migration.migration import Target
 from trimtab.model import Epoch
+from trimtab.migration.migration import Target
 log = TopicLog(Path(sys.argv[1]), "blue")
 for sequence in range(3):
     with log.transaction():

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from agent.reports.host import HostUsage
-from deploy.ports import LOOPBACK
-from simulation.traffic.broker import TrafficBroker
-from simulation.traffic.frames import Urls
+from deploy.ports import LOOPBACK, free_port
+from simulation.traffic.admin import Admin
+from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.server import Server
 from simulation.traffic.topic_log import TopicLog
+from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.wire.load_report import UNKNOWN_RESOURCE
-from trimtab.wire.lookup import (
-    Answer,
-    AnswerKind,
-    Avoid,
-    Cause,
-    ServiceUrls,
-    answer_retry,
-)
+from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, ServiceUrls, answer_retry
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 TOPIC = "persistent://t/ns/orders"
@@ -29,52 +23,70 @@ IDLE = HostUsage(*(UNKNOWN_RESOURCE,) * 4)
 
 
 class Home:
-    """One broker: a server in front of a broker in front of the cluster's log."""
+    """One broker: its doors, in front of the cluster's log. It can be killed and started again."""
 
-    def __init__(
-        self, town: Town, name: str, needs: int, make: Callable[..., TrafficBroker]
-    ) -> None:
-        self.name = name
-        self.log = TopicLog(town.path, town.name)
-        self.broker = make(self.log, [BUNDLE], lambda: IDLE)
-        self.broker.follow(lambda bundle: town.token(name, bundle), lambda _: town.new_topics)
-        self.server = Server(self.broker.desk, town.look_up, name, (LOOPBACK, 0), needs)
+    def __init__(self, town: Town, kind: type[MigratingBroker], needs: int) -> None:
+        self._town, self._kind, self._needs = town, kind, needs
+        self._port, self._web_port = free_port(), free_port()
+        self.name = f"{LOOPBACK}:{self._web_port}"
+        self.alive = False
 
     @property
     def url(self) -> str:
-        return f"pulsar://{LOOPBACK}:{self.server.port}"
+        return f"pulsar://{LOOPBACK}:{self._port}"
 
-    def close(self) -> None:
-        self.server.stop()
-        self.log.close()
+    @property
+    def web(self) -> str:
+        return f"http://{self.name}"
+
+    def start(self) -> None:
+        town = self._town
+        self.log = TopicLog(town.path, town.name)
+        self.broker = self._kind(self.log, [BUNDLE], lambda: IDLE, home=town.urls)
+        self.broker.follow(lambda bundle: town.token(self.name, bundle), lambda _: town.new_topics)
+        door = (LOOPBACK, self._port)
+        self.server = Server(self.broker.desk, town.look_up, self.name, door, self._needs)
+        self.admin = Admin(self.broker, town.look_up, (LOOPBACK, self._web_port))
+        self.server.start()
+        self.admin.start()
+        self.alive = True
+
+    def kill(self) -> None:
+        """Cut everything: no answer that was not sent is sent."""
+        if self.alive:
+            self.alive = False
+            self.server.stop()
+            self.admin.stop()
+            self.broker.close()
+            self.log.close()
 
 
 class Town:
     """A cluster. ``owner`` may be changed at any time; each change is a new epoch."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        brokers: int,
+        kind: type[MigratingBroker] = MigratingBroker,
+        needs: int = 1,
+    ) -> None:
         self.name, self.path = name, folder / f"{name}.db"
-        self.homes: dict[str, Home] = {}
+        self.homes = [Home(self, kind, needs) for _ in range(brokers)]
         self.epoch = Epoch(1, 1)
-        self.owner: str | None = None
+        self.owner: Home | None = self.homes[0]
         self.avoided: list[Avoid] = []
-        self.new_topics: Urls | None = None
-
-    def add(self, needs: int = 1, make: Callable[..., TrafficBroker] = TrafficBroker) -> Home:
-        home = Home(self, f"{self.name}-{len(self.homes)}:8080", needs, make)
-        self.homes[home.name] = home
-        if self.owner is None:
-            self.owner = home.name
-        home.server.start()
-        return home
+        self.new_topics: Target | None = None
 
     def give(self, home: Home | None) -> None:
         """Have another broker own everything, without a word to the one before."""
         self.epoch = self.epoch._replace(counter=self.epoch.counter + 1)
-        self.owner = None if home is None else home.name
+        self.owner = home
 
     def token(self, name: str, bundle: str) -> Epoch | None:
-        return self.epoch if self.owner == name and bundle == BUNDLE else None
+        owned = self.owner is not None and self.owner.name == name and bundle == BUNDLE
+        return self.epoch if owned else None
 
     def look_up(self, _topic: str, avoid: Avoid | None) -> Answer:
         if avoid is not None:
@@ -84,35 +96,38 @@ class Town:
         return Answer(
             kind=AnswerKind.CONNECT,
             bundle=BUNDLE,
-            broker=self.owner,
+            broker=self.owner.name,
             epoch=self.epoch,
-            urls=ServiceUrls(pulsar=self.homes[self.owner].url),
+            urls=ServiceUrls(pulsar=self.owner.url, web=self.owner.web),
         )
 
     @property
-    def urls(self) -> Urls:
-        hosts = ",".join(home.url.partition("://")[2] for home in self.homes.values())
-        return Urls(
-            service_url=f"http://{self.name}",
-            broker_service_url=f"pulsar://{hosts}",
-            broker_service_url_tls=f"pulsar+ssl://{self.name}:6651",
+    def urls(self) -> Target:
+        return Target(
+            serviceUrl=f"http://{','.join(home.name for home in self.homes)}",
+            brokerServiceUrl=self.url,
+            brokerServiceUrlTls=f"pulsar+ssl://{self.name}:6651",
         )
 
     @property
     def url(self) -> str:
-        return self.urls.broker_service_url
-
-    def close(self) -> None:
-        for home in self.homes.values():
-            home.close()
+        hosts = ",".join(home.url.partition("://")[2] for home in self.homes)
+        return f"pulsar://{hosts}"
 
 
 @contextmanager
-def town(folder: Path, name: str = "blue", brokers: int = 1) -> Iterator[Town]:
-    made = Town(folder, name)
+def town(
+    folder: Path,
+    name: str = "blue",
+    brokers: int = 2,
+    kind: type[MigratingBroker] = MigratingBroker,
+    needs: int = 1,
+) -> Iterator[Town]:
+    made = Town(folder, name, brokers, kind, needs)
     try:
-        for _ in range(brokers):
-            made.add()
+        for home in made.homes:
+            home.start()
         yield made
     finally:
-        made.close()
+        for home in made.homes:
+            home.kill()

@@ -1,0 +1,136 @@
+"""A broker's admin interface: what another cluster asks of it, and what people look at.
+
+PUT   tenants/T, namespaces/T/N                     they need nothing here: a bundle is enough
+PUT   persistent/T/N/NAME                           a topic; 409 if it is there
+PUT   persistent/T/N/NAME/subscription/S            from its first entry on; 409 if it is there
+POST  persistent/T/N/NAME/give-back                 ClusterUrl: end it, unless it took a write
+GET   persistent/T/N/NAME/stats                     messages, backlogs, whether it has migrated
+GET   broker-stats/load-report                      as the agent sends it
+All below /admin/v2/. A topic of another broker is answered with 307 to that one, as Pulsar does.
+"""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from agent.migration.port import CannotMigrate
+from simulation.traffic.migrating import MigratingBroker
+from simulation.traffic.server import LookUp
+from simulation.traffic.standing import Standing
+from sinks.kafka.readable import MALFORMED
+from trimtab.migration.migration import Target
+from trimtab.wire.load_report import encode
+
+PREFIX: Final = "/admin/v2/"
+
+
+class Reply(NamedTuple):
+    """A status with its body, or the place to ask instead."""
+
+    status: int
+    body: bytes = b""
+    location: str = ""
+
+
+class Admin:
+    """Listens from its making on; ``start`` serves."""
+
+    def __init__(self, broker: MigratingBroker, look_up: LookUp, address: tuple[str, int]) -> None:
+        self._broker, self._look_up = broker, look_up
+        admin = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer()
+
+            do_PUT = do_POST = do_GET
+
+            def _answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                reply = admin.answer(self.command, self.path, body)
+                self.send_response(reply.status)
+                if reply.location:
+                    self.send_header("location", reply.location)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(reply.body)))
+                self.end_headers()
+                self.wfile.write(reply.body)
+
+            def log_message(self, *_: object) -> None:
+                """Nothing: the agent's log is the broker's."""
+
+        self._server = ThreadingHTTPServer(address, Handler)
+        # What is under way is waited for at the end; a connection is for one request.
+        self._server.daemon_threads = False
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10.0)
+
+    def answer(self, method: str, path: str, body: bytes) -> Reply:
+        """Answer a request."""
+        kind, *names = path.removeprefix(PREFIX).split("/")
+        match method, kind, [unquote(name) for name in names]:
+            case "PUT", "tenants", [_]:
+                return Reply(204)
+            case "PUT", "namespaces", [_, _]:
+                return Reply(204)
+            case "GET", "broker-stats", ["load-report"]:
+                return Reply(200, encode(self._broker.load_report()))
+            case _, "persistent", [tenant, namespace, name, *rest]:
+                topic = f"persistent://{tenant}/{namespace}/{name}"
+                return self._of_topic(method, topic, rest, body) or self._elsewhere(topic, path)
+        return Reply(404, _says(f"no {method} {path}"))
+
+    def _of_topic(self, method: str, topic: str, rest: list[str], body: bytes) -> Reply | None:
+        """None: another broker serves it."""
+        if self._broker.desk.token(topic) is None:
+            return None
+        broker = self._broker
+        try:
+            match method, rest:
+                case "PUT", []:
+                    return Reply(204 if broker.create(topic) else 409)
+                case "PUT", ["subscription", name]:
+                    return Reply(204 if broker.subscribe(topic, name) else 409)
+                case "POST", ["give-back"]:
+                    home = msgspec.json.decode(body, type=Target)
+                    return Reply(200, msgspec.json.encode(broker.give_back(topic, home)))
+                case "GET", ["stats"]:
+                    return Reply(200, msgspec.json.encode(self._stats(topic)))
+        except CannotMigrate as error:
+            return Reply(503, _says(str(error)))
+        except MALFORMED as error:
+            return Reply(400, _says(str(error)))
+        return Reply(404, _says(f"no {method} {'/'.join(rest)} of a topic"))
+
+    def _stats(self, topic: str) -> dict[str, Any]:
+        known = self._broker.known(topic)
+        backlogs = self._broker.backlog(topic)
+        return {
+            "msgInCounter": known.next,
+            "migrated": known.standing in (Standing.TERMINATED, Standing.REMOVED),
+            "subscriptions": {name: {"msgBacklog": left} for name, left in backlogs.items()},
+        }
+
+    def _elsewhere(self, topic: str, path: str) -> Reply:
+        answer = self._look_up(topic, None)
+        web = answer.urls.web if answer.urls else None
+        if web is None:
+            return Reply(503, _says(answer.says or f"nobody serves {topic} now"))
+        return Reply(307, location=f"{web}{path}")
+
+
+def _says(reason: str) -> bytes:
+    return msgspec.json.encode({"reason": reason})

@@ -1,0 +1,183 @@
+"""A broker whose topics can migrate: what the agent asks of it, as changes of the log.
+
+Each change is one transaction under the bundle's token, so it is final for whoever owns the bundle
+next, and clients are told after it. What the agent repeats for a bundle that it does not serve yet,
+as its last owner may have crashed before it was written, is kept and done with the first change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Final
+
+from agent.migration.port import CannotMigrate
+from agent.reports.host import HostUsage
+from simulation.traffic.attached import Key
+from simulation.traffic.broker import TrafficBroker
+from simulation.traffic.desk import withheld
+from simulation.traffic.frames import Migrated, Part
+from simulation.traffic.green import Green
+from simulation.traffic.standing import IllegalStep, Standing, Step
+from simulation.traffic.topic_log import Fenced, Topic, TopicLog
+from trimtab.migration.migration import Target
+
+REPLICATOR: Final = "pulsar.repl."
+"""Begins the names of subscriptions by which other regions read, as Pulsar's do."""
+
+
+class MigratingBroker(TrafficBroker):
+    """Implements `agent.migration.port.Migrating` too."""
+
+    def __init__(  # noqa: PLR0913 - as what it extends, and where its cluster is
+        self,
+        log: TopicLog,
+        own: Sequence[str],
+        host: Callable[[], HostUsage],
+        web_url: str = "",
+        pulsar_url: str = "",
+        home: Target = Target(),  # noqa: B008 - a value
+    ) -> None:
+        """``home``: its own cluster's URLs, where clients go that green gives back."""
+        super().__init__(log, own, host, web_url, pulsar_url)
+        self._home = home
+        self._greens: dict[Target, Green] = {}
+
+    def close(self) -> None:
+        """Close its connections to other clusters."""
+        for green in self._greens.values():
+            green.close()
+
+    def topics_of(self, bundle: str) -> list[str]:
+        with self.desk.lock:
+            self._restore(bundle)
+            names = self.desk.log.names(bundle)
+        return [name for name, standing in names.items() if standing is not Standing.REMOVED]
+
+    def create_on(self, target: Target, topic: str) -> None:
+        with self._changing(topic) as known:
+            subscriptions = tuple(self.desk.log.backlogs(known))
+        self._green(target).create(topic, subscriptions)
+
+    def hold(self, topic: str) -> None:
+        with self.desk.lock:
+            self.desk.withheld.add(topic)
+            self.desk.attached.answer_producers(topic, lambda name: withheld(Key(topic, name)))
+
+    def terminate(self, topic: str, target: Target) -> None:
+        after = self._step(topic, Step.TERMINATE, target)
+        if after is not None:
+            with self.desk.lock:
+                answer = partial(self.desk.moved, after)
+                self.desk.attached.answer_producers(topic, answer)
+
+    def replication_backlog(self, topic: str) -> int:
+        backlogs = self.backlog(topic)
+        return max((n for name, n in backlogs.items() if name.startswith(REPLICATOR)), default=0)
+
+    def backlog(self, topic: str) -> dict[str, int]:
+        with self._changing(topic) as known:
+            return self.desk.log.backlogs(known)
+
+    def redirect(self, topic: str, subscription: str, target: Target) -> None:
+        with self._changing(topic) as known:
+            self.desk.log.release(known, subscription)
+        with self.desk.lock:
+            self.desk.attached.redirect(Migrated(topic, subscription, Part.CONSUMER, target))
+
+    def remove(self, topic: str, target: Target) -> None:
+        after = self._step(topic, Step.REMOVE, target)
+        if after is not None:
+            self._send_all_to(after)
+
+    def take_back(self, topic: str, target: Target) -> bool:
+        return self._green(target).give_back(topic, self._home)
+
+    def reopen(self, topic: str) -> None:
+        self._step(topic, Step.REOPEN, Target())
+
+    # What green does for blue
+
+    def give_back(self, topic: str, target: Target) -> bool:
+        """End the topic here and send its clients to ``target``, unless it has taken a write; then
+        nothing changes. Whether it is ended."""
+        log = self.desk.log
+        with self._changing(topic, make=True) as known:
+            if known.written:
+                return False
+            after = log.step(known, Step.TERMINATE, target)
+            after = log.step(after, Step.REMOVE, target)
+        self._send_all_to(after)
+        return True
+
+    def create(self, topic: str) -> bool:
+        """Make the topic, or make it anew after it was given back; whether it was not there."""
+        with self._changing(topic, make=True) as known:
+            new = known.next == 0 and not self.desk.log.backlogs(known)
+            if known.standing is Standing.REMOVED:
+                self.desk.log.step(known, Step.REOPEN, Target())
+                return True
+            return new
+
+    def subscribe(self, topic: str, subscription: str) -> bool:
+        """Make a subscription from the topic's first entry on; whether it was not there."""
+        with self._changing(topic) as known:
+            here = self.desk.log.subscription(known, subscription)
+            self.desk.log.subscribe(known, subscription, known.first)
+            return here is None
+
+    def known(self, topic: str) -> Topic:
+        """The topic as it is; raises CannotMigrate."""
+        with self._changing(topic) as known:
+            return known
+
+    def _green(self, target: Target) -> Green:
+        if target not in self._greens:
+            self._greens[target] = Green(target)
+        return self._greens[target]
+
+    def _send_all_to(self, topic: Topic) -> None:
+        with self.desk.lock:
+            attached = self.desk.attached
+            attached.answer_producers(topic.name, partial(self.desk.moved, topic))
+            for name in attached.subscriptions(topic.name):
+                attached.redirect(Migrated(topic.name, name, Part.CONSUMER, topic.urls))
+
+    def _step(self, topic: str, step: Step, target: Target) -> Topic | None:
+        """The topic after a step; None while its bundle is not served: it is done then."""
+        with self.desk.lock:
+            self.desk.withheld.discard(topic)
+            if self.desk.token(topic) is None:
+                self.desk.restores[topic] = (step, target)
+                return None
+            self.desk.restores.pop(topic, None)
+            with self._changing(topic, make=step is Step.REOPEN) as known:
+                return self.desk.log.step(known, step, target)
+
+    def _restore(self, bundle: str) -> None:
+        """Do what is still to be done with topics of the bundle."""
+        for topic in [each for each in self.desk.restores if bundle == self._bundle_of(each)]:
+            with suppress(CannotMigrate):
+                self._step(topic, *self.desk.restores[topic])
+
+    def _bundle_of(self, topic: str) -> str | None:
+        return self.desk.places.bundle_of(topic)
+
+    @contextmanager
+    def _changing(self, topic: str, make: bool = False) -> Iterator[Topic]:
+        """A transaction with the topic in it; raises CannotMigrate."""
+        with self.desk.lock:
+            token = self.desk.token(topic)
+            if token is None:
+                raise CannotMigrate(f"{topic} is not served here")
+            log = self.desk.log
+            try:
+                with log.transaction():
+                    known = log.make(topic, token) if make else log.find(topic, token)
+                    if known is None:
+                        raise CannotMigrate(f"{topic} does not exist")
+                    yield known
+            except (Fenced, IllegalStep, sqlite3.OperationalError) as error:
+                raise CannotMigrate(str(error)) from error

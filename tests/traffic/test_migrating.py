@@ -1,0 +1,415 @@
+"""Topics migrate between clusters of real connections: nothing is lost, doubled or disordered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from agent.migration.port import CannotMigrate, Migrating
+from deploy.ports import LOOPBACK
+from simulation.traffic.checker import judge, read
+from simulation.traffic.client import Client
+from simulation.traffic.consumer import Consumer
+from simulation.traffic.crowd import SUBSCRIPTION, Crowd, Diary
+from simulation.traffic.migrating import MigratingBroker
+from simulation.traffic.topic_log import Topic
+from tests.faults.proxy import Proxy
+from tests.support.waiting import eventually
+from tests.traffic.moving import At, Mover, Trip
+from tests.traffic.test_clients import Inbox, all_stored, arrived, attached, send, texts
+from tests.traffic.town import BUNDLE, TOPIC, Town, town
+from trimtab.migration.migration import Target
+
+
+@pytest.fixture
+def blue(tmp_path: Path) -> Iterator[Town]:
+    with town(tmp_path, "blue") as made:
+        yield made
+
+
+@pytest.fixture
+def green(tmp_path: Path) -> Iterator[Town]:
+    with town(tmp_path, "green") as made:
+        yield made
+
+
+@pytest.fixture
+def client(blue: Town) -> Iterator[Client]:
+    with Client(blue.url, "test") as made:
+        yield made
+
+
+@pytest.fixture
+def broker(blue: Town) -> MigratingBroker:
+    return blue.homes[0].broker
+
+
+def stood(of: Town) -> Topic:
+    home = of.owner
+    assert home is not None
+    return home.broker.known(TOPIC)
+
+
+def test_the_broker_offers_all_that_an_agent_asks(broker: MigratingBroker) -> None:
+    assert isinstance(broker, Migrating)
+
+
+def test_resources_come_first_and_are_made_once(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    attached(client, Inbox(), "one")
+    attached(client, Inbox(), "two")
+    for _ in range(2):
+        broker.create_on(green.urls, TOPIC)
+    assert green.homes[0].broker.backlog(TOPIC) == {"one": 0, "two": 0}
+    assert stood(blue).standing == "active"
+
+
+def test_green_is_asked_at_any_of_its_brokers(
+    green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    attached(client, Inbox())
+    green.give(green.homes[1])
+    broker.create_on(green.urls, TOPIC)
+    assert green.homes[1].broker.backlog(TOPIC) == {"s": 0}
+    green.give(green.homes[0])
+    green.homes[1].kill()
+    broker.create_on(green.urls, TOPIC)
+
+
+def test_green_that_does_not_answer_or_serves_nothing_is_a_reason(
+    green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    attached(client, Inbox())
+    green.give(None)
+    with pytest.raises(CannotMigrate, match="503"):
+        broker.create_on(green.urls, TOPIC)
+    for home in green.homes:
+        home.kill()
+    with pytest.raises(CannotMigrate, match="green does not answer"):
+        broker.create_on(green.urls, TOPIC)
+
+
+def test_producers_are_redirected_at_once_and_consumers_when_they_are_done(
+    green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    slow = Inbox(acknowledges=False)
+    consumer = attached(client, slow)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(slow, 1)
+    broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    eventually(lambda: client.redirects, "the producer is told without asking", 20)
+    send(client, producer, 1)
+    all_stored(producer)
+    with pytest.raises(CannotMigrate, match="has 1 entries left"):
+        broker.redirect(TOPIC, "s", green.urls)
+    assert consumer.cluster == "blue"
+    client.acknowledge(consumer, 0)
+    eventually(lambda: broker.backlog(TOPIC) == {"s": 0}, "it is done", 20)
+    broker.redirect(TOPIC, "s", green.urls)
+    broker.redirect(TOPIC, "s", green.urls)
+    arrived(slow, 2)
+    assert (consumer.cluster, slow.got) == ("green", texts(0, 1))
+    assert broker.backlog(TOPIC) == {}
+
+
+def test_a_next_owner_that_is_told_before_it_serves_does_it_with_its_first_change(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    """As after a crash between the record and what follows from it."""
+    inbox = Inbox()
+    attached(client, inbox)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(inbox, 1)
+    broker.create_on(green.urls, TOPIC)
+    other = blue.homes[1].broker
+    other.terminate(TOPIC, green.urls)
+    assert stood(blue).standing == "active"
+    blue.give(blue.homes[1])
+    send(client, producer, 1)
+    arrived(inbox, 2)
+    assert (stood(blue).standing, stood(green).next) == ("terminated", 1)
+    other.remove(TOPIC, green.urls)
+    other.remove(TOPIC, green.urls)
+    other.terminate(TOPIC, green.urls)
+    assert other.topics_of(BUNDLE) == []
+    blue.give(blue.homes[0])
+    with pytest.raises(CannotMigrate, match="not served here"):
+        other.backlog(TOPIC)
+
+
+def test_what_a_rollback_left_to_the_next_owner_is_done_when_it_lists_its_topics(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    attached(client, Inbox())
+    broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    broker.remove(TOPIC, green.urls)
+    other = blue.homes[1].broker
+    other.reopen(TOPIC)
+    blue.give(blue.homes[1])
+    assert other.topics_of(BUNDLE) == [TOPIC]
+    assert stood(blue).standing == "active"
+
+
+def test_a_bundle_that_leaves_takes_what_was_told_of_its_topics_with_it(
+    blue: Town, green: Town, client: Client
+) -> None:
+    attached(client, Inbox())
+    other = blue.homes[1].broker
+    other.terminate(TOPIC, green.urls)
+    other.hold(TOPIC)
+    other.unload(BUNDLE)
+    other.load(BUNDLE)
+    blue.give(blue.homes[1])
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    assert stood(blue).next == 1
+
+
+def test_a_topic_that_green_has_not_written_comes_back_with_its_clients(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    inbox = Inbox()
+    consumer = attached(client, inbox)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(inbox, 1)
+    moved(broker, green, consumer)
+    for _ in range(2):
+        assert broker.take_back(TOPIC, green.urls)
+    broker.reopen(TOPIC)
+    eventually(lambda: consumer.cluster == "blue" and client.place_of(consumer), "it is back", 30)
+    send(client, producer, 1)
+    arrived(inbox, 2)
+    assert inbox.got == texts(0, 1)
+    assert stood(blue).written
+    assert not stood(green).written
+    # And off again: green makes it anew.
+    moved(broker, green, consumer)
+    send(client, producer, 2)
+    arrived(inbox, 3)
+    assert inbox.got == texts(0, 1, 2)
+    assert not broker.take_back(TOPIC, green.urls)
+    send(client, producer, 3)
+    arrived(inbox, 4)
+
+
+def moved(broker: MigratingBroker, green: Town, consumer: Consumer) -> None:
+    """Take the topic over whole, with its consumer."""
+    broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    eventually(lambda: broker.backlog(TOPIC) == {"s": 0}, "it is drained", 20)
+    broker.redirect(TOPIC, "s", green.urls)
+    broker.remove(TOPIC, green.urls)
+    eventually(lambda: consumer.cluster == "green", "it is on green", 20)
+
+
+def test_a_green_that_knows_no_give_back_keeps_its_topics(broker: MigratingBroker) -> None:
+    """As a real Pulsar: nothing is ended there that could have been written."""
+    with ThreadingHTTPServer((LOOPBACK, 0), BaseHTTPRequestHandler) as other:
+        Thread(target=other.serve_forever, daemon=True).start()
+        target = Target(serviceUrl=f"http://{LOOPBACK}:{other.server_address[1]}")
+        with pytest.raises(CannotMigrate, match="give-back: 501"):
+            broker.take_back(TOPIC, target)
+        other.shutdown()
+
+
+def test_producers_wait_while_other_regions_lack_messages(
+    green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    region = Inbox(acknowledges=False)
+    replicator = attached(client, region, "pulsar.repl.west")
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(region, 1)
+    assert broker.replication_backlog(TOPIC) == 1
+    broker.hold(TOPIC)
+    send(client, producer, 1)
+    eventually(lambda: producer.failures, "it is put off", 20)
+    client.acknowledge(replicator, 0)
+    eventually(lambda: broker.replication_backlog(TOPIC) == 0, "the region has all", 20)
+    broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    all_stored(producer)
+    assert stood(green).next == 1
+    assert region.got == texts(0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_topics_migrate_while_brokers_of_both_clusters_die(
+    tmp_path: Path, blue: Town, green: Town, client: Client, seed: int
+) -> None:
+    trip = Trip(tmp_path, blue, green, client, seed)
+    mover = Mover(blue, green, trip.names)
+    trip.until(lambda: mover.count(At.GREEN) == len(trip.names), mover.step)
+    verdict = trip.settle()
+    assert verdict.ok, verdict
+    assert trip.kills
+    assert trip.crowd.clusters() == {"green": len(trip.names)}
+    assert trip.blue.homes[0].broker.topics_of(BUNDLE) == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_rollback_half_way_brings_back_what_green_has_not_written(
+    tmp_path: Path, blue: Town, green: Town, client: Client, seed: int
+) -> None:
+    trip = Trip(tmp_path, blue, green, client, seed)
+    mover = Mover(blue, green, trip.names)
+    loud = trip.names[:6]
+    trip.until(lambda: mover.count(At.GREEN) >= 6, mover.step, loud)
+
+    def judged() -> bool:
+        return all(each is At.BLUE or name in mover.stays for name, each in mover.at.items())
+
+    trip.until(judged, mover.back, loud)
+    trip.until(lambda: all(mover.at[each] is At.GREEN for each in mover.stays), mover.finish, loud)
+    verdict = trip.settle()
+    assert verdict.ok, verdict
+    assert mover.stays <= set(loud)
+    at = {each.topic: each.cluster for each in trip.crowd.consumers}
+    at_blue = set(trip.names) - mover.stays
+    assert at == {name: "green" if name in mover.stays else "blue" for name in trip.names}
+    there = green.homes[0].broker
+    assert not any(there.known(each).written for each in there.topics_of(BUNDLE) if each in at_blue)
+
+
+class RedirectsTooEarly(MigratingBroker):
+    """Broken: what a subscription has still to read does not count."""
+
+    def backlog(self, topic: str) -> dict[str, int]:
+        with self._changing(topic) as known:
+            left = self.desk.log.backlogs(known)
+            for name in left:
+                self.desk.log.acknowledge(known, name, known.next)
+        return dict.fromkeys(left, 0)
+
+
+class ForgetsWhatIsStored(MigratingBroker):
+    """Broken: its redirects do not say what is stored here already."""
+
+    def terminate(self, topic: str, target: Target) -> None:
+        with self._changing(topic) as known:
+            self.desk.log._file.execute("DELETE FROM producers WHERE topic = ?", (known.id,))
+        super().terminate(topic, target)
+
+
+class TakesBackWhatIsWritten(MigratingBroker):
+    """Broken: it does not ask green."""
+
+    def take_back(self, topic: str, target: Target) -> bool:  # noqa: ARG002 - as broken
+        return True
+
+
+@pytest.mark.parametrize(("kind", "fault"), [(MigratingBroker, ""), (RedirectsTooEarly, "lost")])
+def test_a_consumer_that_is_away_loses_nothing(
+    tmp_path: Path, green: Town, kind: type[MigratingBroker], fault: str
+) -> None:
+    with town(tmp_path, "blue", kind=kind) as blue:
+        diary, names = Diary(tmp_path / "diary"), [TOPIC]
+        with Client(blue.url, "reader") as reader:
+            crowd = Crowd(reader, names, diary)
+            eventually(lambda: crowd.attached() == 1, "its subscription is made", 20)
+        mover = Mover(blue, green, names)
+        with Client(blue.url, "writer") as writer:
+            sender = Crowd(writer, [], diary)
+            sender.begin(names)
+            sender.send(5, names)
+            eventually(lambda: sender.unstored() == 0, "five are stored", 20)
+            for _ in range(4):
+                mover.step(TOPIC)
+            assert (mover.at[TOPIC] is At.GREEN) == bool(fault)
+            sender.send(5, names)
+            eventually(lambda: sender.unstored() == 0, "five more are stored", 20)
+        with Client(blue.url, "reader") as reader:
+            crowd = Crowd(reader, names, diary)
+            while mover.at[TOPIC] is not At.GREEN:
+                mover.step(TOPIC)
+            eventually(lambda: crowd.got() >= 5, "what is there has come", 20)
+            if not fault:
+                eventually(lambda: crowd.got() == 10, "all has come", 20)
+        diary.close()
+        assert faults(tmp_path) == ({fault: 5} if fault else {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"), [(MigratingBroker, ""), (ForgetsWhatIsStored, "duplicated")]
+)
+def test_what_is_stored_without_a_receipt_is_not_stored_again(
+    tmp_path: Path, green: Town, kind: type[MigratingBroker], fault: str
+) -> None:
+    with (
+        town(tmp_path, "blue", brokers=1, kind=kind) as blue,
+        Proxy(int(blue.url.rpartition(":")[2])) as link,
+        Client(f"pulsar://{LOOPBACK}:{link.port}", "crowd") as client,
+    ):
+        diary, names = Diary(tmp_path / "diary"), [TOPIC]
+        crowd = Crowd(client, names, diary)
+        eventually(lambda: crowd.attached() == 1, "its consumer is attached", 20)
+        crowd.begin()
+        crowd.send(1)
+        eventually(lambda: crowd.missing() == 0, "it has come", 20)
+        link.hold(up=False)
+        crowd.send(5)
+        broker = blue.homes[0].broker
+        eventually(lambda: broker.known(TOPIC).next == 6, "five more are stored", 20)
+        broker.create_on(green.urls, TOPIC)
+        broker.terminate(TOPIC, green.urls)
+        link.cut()
+        link.release()
+        link.mend()
+        mover = Mover(blue, green, names)
+        mover.at[TOPIC] = At.TERMINATED
+
+        def is_moved() -> bool:
+            mover.step(TOPIC)
+            return mover.at[TOPIC] is At.GREEN and crowd.missing() == 0
+
+        eventually(is_moved, "all have come", 20)
+        eventually(lambda: crowd.got() >= (11 if fault else 6), "and come again", 20)
+        diary.close()
+        assert faults(tmp_path) == ({fault: 5} if fault else {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"), [(MigratingBroker, ""), (TakesBackWhatIsWritten, "lost")]
+)
+def test_what_green_has_taken_is_read_after_a_rollback(
+    tmp_path: Path, green: Town, kind: type[MigratingBroker], fault: str
+) -> None:
+    with town(tmp_path, "blue", kind=kind) as blue:
+        diary, names = Diary(tmp_path / "diary"), [TOPIC]
+        with Client(blue.url, "reader") as reader:
+            crowd = Crowd(reader, names, diary)
+            eventually(lambda: crowd.attached() == 1, "its subscription is made", 20)
+        mover = Mover(blue, green, names)
+        while mover.at[TOPIC] is not At.GREEN:
+            mover.step(TOPIC)
+        with Client(blue.url, "writer") as writer:
+            sender = Crowd(writer, [], diary)
+            sender.begin(names)
+            sender.send(3, names)
+            eventually(lambda: sender.unstored() == 0, "three are on green", 20)
+        mover.back(TOPIC)
+        assert mover.stays == (set() if fault else {TOPIC})
+        with Client(blue.url, "back") as client:
+            crowd = Crowd(client, names, diary)
+            eventually(lambda: crowd.attached() == 1, "it is attached again", 20)
+            if not fault:
+                eventually(lambda: crowd.got() == 3, "three have come", 20)
+        diary.close()
+        assert faults(tmp_path) == ({fault: 3} if fault else {})
+
+
+def faults(folder: Path) -> dict[str, int]:
+    """The kinds of faults that the checker finds in a diary, with their numbers."""
+    verdict = judge(read([folder / "diary"]), [SUBSCRIPTION])
+    return {kind: len(found) for kind, found in verdict.faults() if found}
