@@ -69,8 +69,10 @@ class Client:
         self, service_url: str, name: str, *, version: int = VERSION, tls: bool = False
     ) -> None:
         """``tls``: which of a redirect's URLs it takes."""
-        self.redirects: dict[str, str] = {}
-        """Topic to the service URL of the cluster that it was redirected to last."""
+        self.redirects: dict[tuple[str, str], str] = {}
+        """The service URL of the cluster that clients of a topic were redirected to last: of the
+        topic and "" for all of its producers, of the topic and a subscription for a consumer. That
+        has still to read what its own cluster has when producers write elsewhere."""
         self.refused: TooOld | None = None
         self.lock = threading.RLock()
         """Listeners are called with it held."""
@@ -176,7 +178,7 @@ class Client:
     def _url_for(self, link: Link) -> str:
         if link.broker is not None:
             return link.broker
-        away = self.redirects.get(link.topic)
+        away = self.redirects.get(link.group)
         hosts = hosts_of(self._home if away is None or link.asks_home(True) else away)
         return hosts[link.turn % len(hosts)]
 
@@ -204,7 +206,7 @@ class Client:
                 again = link.failed(frame.after_ms / 1000)
             case Migrated():
                 link.migrated(frame)
-                self.redirects[frame.topic] = self._chosen(frame.urls)
+                self.redirects[link.group] = self._chosen(frame.urls)
                 again = link.redirected()
             case _:
                 again = link.heard(frame)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
-from typing import Final
-from urllib.parse import quote
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlsplit
 
-import httpx2
 import msgspec
 
 from agent.migration.port import CannotMigrate
@@ -18,22 +17,23 @@ ANSWER_S: Final = 3.0
 """A call must end well before the lease does."""
 _THERE: Final = 409
 """Pulsar's answer for what exists already: here that is success."""
+_MOST_HOPS: Final = 3
+
+
+class _Answer(NamedTuple):
+    host: str
+    """The one that answered; not always the one that was asked."""
+    body: bytes
 
 
 class Green:
-    """One other cluster; any thread may use it."""
+    """One other cluster, for one thread."""
 
     def __init__(self, target: Target) -> None:
         scheme, _, hosts = target.web.partition("://")
         self._hosts = [f"{scheme}://{host}" for host in hosts.rstrip("/").split(",")]
-        self._first = 0
         self._made: set[str] = set()
         """Tenants and namespaces that are known to be there."""
-        self._http = httpx2.Client(timeout=ANSWER_S, follow_redirects=True)
-        self._changing = threading.Lock()
-
-    def close(self) -> None:
-        self._http.close()
 
     def create(self, topic: str, subscriptions: Iterable[str]) -> None:
         """Create tenant, namespace, topic and subscriptions from the first message on; raises
@@ -43,36 +43,50 @@ class Green:
             if path not in self._made:
                 self._ask("PUT", path)
                 self._made.add(path)
-        self._ask("PUT", _path(topic))
+        owner = self._ask("PUT", _path(topic)).host
         for name in subscriptions:
-            self._ask("PUT", f"{_path(topic)}/subscription/{quote(name, safe='')}", b'"earliest"')
+            path = f"{_path(topic)}/subscription/{quote(name, safe='')}"
+            self._ask("PUT", path, b'"earliest"', owner)
 
     def give_back(self, topic: str, home: Target) -> bool:
         """Have green end the topic, unless it has taken a write of it; raises CannotMigrate."""
-        answer = self._ask("POST", f"{_path(topic)}/give-back", msgspec.json.encode(home))
-        return msgspec.json.decode(answer, type=bool)
+        asked = msgspec.json.encode(home)
+        answer = self._ask("POST", f"{_path(topic)}/give-back", asked)
+        return msgspec.json.decode(answer.body, type=bool)
 
-    def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
-        with self._changing:
-            order = self._hosts[self._first :] + self._hosts[: self._first]
+    def _ask(self, method: str, path: str, body: bytes = b"", first: str = "") -> _Answer:
+        """Ask ``first``, and then each host in turn until one answers."""
         why = ""
-        for host in order:
+        for host in [first, *self._hosts] if first else tuple(self._hosts):
             try:
-                answer = self._http.request(
-                    method,
-                    f"{host}/admin/v2/{path}",
-                    content=body,
-                    headers={"content-type": "application/json"},
-                )
-            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                return _asked(method, f"{host}/admin/v2/{path}", body)
+            except (OSError, HTTPException) as error:
                 why = f"{host}: {error}"
-                with self._changing:
-                    self._first = (self._hosts.index(host) + 1) % len(self._hosts)
-                continue
-            if answer.is_success or answer.status_code == _THERE:
-                return answer.content
-            raise CannotMigrate(f"{method} {path}: {answer.status_code} {answer.text[:200]}")
+                if host == self._hosts[0]:
+                    # The next question begins with another one.
+                    self._hosts = [*self._hosts[1:], host]
         raise CannotMigrate(f"green does not answer: {why}")
+
+
+def _asked(method: str, url: str, body: bytes) -> _Answer:
+    """The answer, after what redirects there are."""
+    for _ in range(_MOST_HOPS):
+        parts = urlsplit(url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        line = kind(parts.netloc, timeout=ANSWER_S)
+        try:
+            line.request(method, parts.path, body, {"content-type": "application/json"})
+            answer = line.getresponse()
+            text, status = answer.read(), answer.status
+        finally:
+            line.close()
+        if status != 307:
+            break
+        url = answer.headers["location"]
+    if status >= 300 and status != _THERE:
+        says = text[:200].decode(errors="replace")
+        raise CannotMigrate(f"{method} {parts.path}: {status} {says}")
+    return _Answer(f"{parts.scheme}://{parts.netloc}", text)
 
 
 def _path(topic: str) -> str:

@@ -58,6 +58,11 @@ class Link(ABC):
         self.turn = crc32(topic.encode())
         """Which host of its cluster is asked next; topics begin at different ones."""
 
+    @property
+    def group(self) -> tuple[str, str]:
+        """Its topic, and which of its clients are redirected together."""
+        return self.topic, self.name if self.part is Part.CONSUMER else ""
+
     def asking(self) -> Produce | Subscribe:
         """The frame that opens it."""
         kind = Produce if self.part is Part.PRODUCER else Subscribe

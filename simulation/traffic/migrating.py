@@ -45,11 +45,6 @@ class MigratingBroker(TrafficBroker):
         self._home = home
         self._greens: dict[Target, Green] = {}
 
-    def close(self) -> None:
-        """Close its connections to other clusters."""
-        for green in self._greens.values():
-            green.close()
-
     def topics_of(self, bundle: str) -> list[str]:
         with self.desk.lock:
             self._restore(bundle)
@@ -146,14 +141,18 @@ class MigratingBroker(TrafficBroker):
                 attached.redirect(Migrated(topic.name, name, Part.CONSUMER, topic.urls))
 
     def _step(self, topic: str, step: Step, target: Target) -> Topic | None:
-        """The topic after a step; None while its bundle is not served: it is done then."""
+        """The topic after a step; None if there is none, or while its bundle is not served: the
+        step is done with the first change then."""
         with self.desk.lock:
             self.desk.withheld.discard(topic)
             if self.desk.token(topic) is None:
                 self.desk.restores[topic] = (step, target)
                 return None
             self.desk.restores.pop(topic, None)
-            with self._changing(topic, make=step is Step.REOPEN) as known:
+            if step is not Step.REOPEN and self.desk.log.look(topic) is None:
+                # Its users have deleted it, or the file is new; nobody makes it here meanwhile.
+                return None
+            with self._changing(topic, make=True) as known:
                 return self.desk.log.step(known, step, target)
 
     def _restore(self, bundle: str) -> None:

@@ -217,7 +217,7 @@ def test_a_producer_is_redirected_at_once_and_sends_nothing_twice(
     here, there = (home(each, 0).log.read(TOPIC, 0, 200) for each in (blue, green))
     assert [entry.value for entry in (*here, *there)] == texts(*range(100))
     assert there
-    assert client.redirects == {TOPIC: green.url}
+    assert client.redirects == {(TOPIC, ""): green.url}
 
 
 def test_a_consumer_reads_the_rest_before_it_is_redirected(
@@ -239,6 +239,7 @@ def test_a_consumer_reads_the_rest_before_it_is_redirected(
     eventually(lambda: client.place_of(consumer), "it is attached again", 20)
     assert consumer.cluster == "blue"
     client.acknowledge(consumer, 1)
+    eventually(lambda: home(blue, 0).broker.backlog(TOPIC) == {"s": 0}, "it is drained", 20)
     home(blue, 0).broker.desk.attached.close_where(lambda _: True, "for this test")
     eventually(lambda: len(slow.got) == 3, "the message on the other cluster", 20)
     assert consumer.cluster == "green"
@@ -274,15 +275,39 @@ def test_a_redirect_is_kept_and_later_connections_go_there_directly(
     send(client, producer, 0)
     all_stored(producer)
     closed_on(blue, green, Step.TERMINATE)
+    inbox = Inbox()
+    assert attached(client, inbox).cluster == "green"
     send(client, producer, 1)
     all_stored(producer)
     for each in blue.homes:
         each.kill()
-    inbox = Inbox()
-    assert attached(client, inbox).cluster == "green"
-    send(client, producer, 2)
+    green.homes[0].kill()
+    green.homes[0].start()
+    other = client.producer(TOPIC, "q")
+    send(client, other, 2)
+    all_stored(other)
+    arrived(inbox, 2)
+    assert inbox.got == texts(1, 2)
+
+
+def test_a_consumer_does_not_follow_the_redirect_of_its_topic_s_producers(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """It did: after a lost connection it read the other cluster's messages before the rest of its
+    own, and then some of them again."""
+    inbox = Inbox(acknowledges=False)
+    consumer = attached(client, inbox)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
     arrived(inbox, 1)
-    assert inbox.got == texts(2)
+    closed_on(blue, green, Step.TERMINATE)
+    send(client, producer, 1)
+    all_stored(producer)
+    blue.homes[0].kill()
+    blue.homes[0].start()
+    eventually(lambda: client.place_of(consumer), "it is attached again", 20)
+    assert consumer.cluster == "blue"
+    assert client.redirects == {(TOPIC, ""): green.url}
 
 
 def test_a_topic_that_was_given_back_is_found_at_home_again(
@@ -328,7 +353,7 @@ def test_a_client_takes_the_redirect_s_url_for_the_connections_that_it_uses(
         closed_on(blue, green, Step.TERMINATE)
         send(client, producer, 1)
         eventually(lambda: client.redirects, "it is redirected", 20)
-        assert client.redirects == {TOPIC: green.urls.brokerServiceUrlTls}
+        assert client.redirects == {(TOPIC, ""): green.urls.brokerServiceUrlTls}
 
 
 def test_a_withheld_topic_makes_producers_wait(blue: Town, client: Client) -> None:

@@ -57,7 +57,6 @@ class Home:
             self.alive = False
             self.server.stop()
             self.admin.stop()
-            self.broker.close()
             self.log.close()
 
 

@@ -1,0 +1,119 @@
+"""Whole clusters migrate while their brokers, their drivers and Redis are killed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+from simulation.traffic.checker import Verdict
+from tests.support.waiting import eventually
+from tests.traffic.fleet import CrowdProcess
+from tests.traffic.land import Land, crowded, land
+from trimtab.migration.life import MigrationState
+from trimtab.migration.migration import Migration
+
+WAVES: Final = 4
+PATIENCE_S: Final = 500.0
+
+
+def names(topics: int, namespaces: int) -> list[str]:
+    return [f"persistent://t/ns-{n % namespaces}/topic-{n}" for n in range(topics)]
+
+
+def await_wave(it: Land, asked: Migration, topics: list[str], rng: Random, pause_s: float) -> None:
+    """Until the topics of all waves so far are gone from blue, killing something every so often."""
+    later = sum(asked.wave_of(each) > asked.wave for each in topics)
+    killed_at = time.monotonic()
+
+    def is_there() -> bool:
+        nonlocal killed_at
+        if time.monotonic() > killed_at + pause_s:
+            it.shake(rng)
+            killed_at = time.monotonic()
+        counts = it.counts()
+        return counts.topics == len(topics) and counts.left == counts.active == later
+
+    try:
+        eventually(is_there, f"wave {asked.wave} is over", PATIENCE_S, 0.2)
+    except AssertionError as error:
+        error.add_note(f"{it.counts()}; killed: {it.kills}")
+        raise
+
+
+def settle(crowd: CrowdProcess, seconds: float = PATIENCE_S) -> None:
+    """Send nothing more, until everything has come."""
+    crowd.be_quiet()
+    quiet = crowd.status().sent
+
+    def is_settled() -> bool:
+        nonlocal quiet
+        before, quiet = quiet, crowd.status().sent
+        return before == quiet and crowd.status().missing == 0
+
+    eventually(is_settled, "all has come", seconds, 1.5)
+
+
+def await_clusters(crowd: CrowdProcess, wanted: dict[str, int]) -> None:
+    """Until so many consumers are attached at each cluster."""
+    eventually(lambda: crowd.status().clusters == wanted, f"clients at {wanted}", 120, 0.5)
+
+
+def migrated(it: Land, topics: list[str], rate: float, rng: Random, pause_s: float) -> Verdict:
+    """What became of the messages of a cluster that has migrated whole."""
+    with crowded(it, topics, rate) as crowd:
+        for wave in range(WAVES):
+            asked = it.migrate(wave, WAVES)
+            it.shake(rng)
+            await_wave(it, asked, topics, rng, pause_s)
+        settle(crowd)
+        await_clusters(crowd, {"green": len(topics)})
+    return crowd.verdict()
+
+
+def test_a_cluster_migrates_while_brokers_drivers_and_redis_are_killed(tmp_path: Path) -> None:
+    topics = names(60, 3)
+    with land(tmp_path, namespaces=3) as it:
+        verdict = migrated(it, topics, 200.0, Random(1), PATIENCE_S)
+    assert verdict.ok, verdict
+    assert verdict.got > len(topics)
+
+
+@pytest.mark.slow
+def test_ten_thousand_topics_migrate(tmp_path: Path) -> None:
+    topics = names(10_000, 10)
+    with land(tmp_path, namespaces=10, brokers=3) as it:
+        began = time.monotonic()
+        verdict = migrated(it, topics, 500.0, Random(3), 20.0)
+        print(f"{verdict}\nkilled {it.kills} in {time.monotonic() - began:.0f} s")
+    assert verdict.ok, verdict
+    assert verdict.got > len(topics)
+
+
+@pytest.mark.slow
+def test_a_rollback_half_way_brings_every_client_of_an_unwritten_topic_back(
+    tmp_path: Path,
+) -> None:
+    rng, topics, loud = Random(2), names(60, 3), 30
+    with land(tmp_path, namespaces=3) as it, crowded(it, topics, 200.0, loud) as crowd:
+        for wave in range(WAVES // 2):
+            asked = it.migrate(wave, WAVES)
+            it.shake(rng)
+        await_wave(it, asked, topics, rng, PATIENCE_S)
+        it.migrate(asked.wave, WAVES, MigrationState.ROLLING_BACK)
+        it.shake(rng)
+
+        def is_back() -> bool:
+            counts = it.counts()
+            return counts.topics == len(topics) and counts.begun == counts.stays == counts.migrated
+
+        eventually(is_back, "what can come back is back", PATIENCE_S, 0.2)
+        settle(crowd)
+        stays = it.counts().stays
+        await_clusters(crowd, {"green": stays, "blue": len(topics) - stays})
+        assert 0 < stays <= loud
+    verdict = crowd.verdict()
+    assert verdict.ok, verdict
