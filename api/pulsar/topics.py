@@ -35,10 +35,16 @@ def redirect(  # noqa: PLR0913 - a path
     del rest
     domain = request.url.path.split("/")[3]
     answer = context.lookup().lookup(f"{domain}://{tenant}/{name}/{topic}", authoritative=True)
+    if answer.kind is AnswerKind.MIGRATED and answer.target is not None:
+        return _redirect(request, answer.target.web)
     urls = answer.urls if answer.kind is AnswerKind.CONNECT else None
     base = urls and ((urls.web_tls if request.url.scheme == "https" else None) or urls.web)
     if not base:
         raise RefusedRequest(405, _REASON)
+    return _redirect(request, base)
+
+
+def _redirect(request: Request, base: str) -> RedirectResponse:
     query = f"?{request.url.query}" if request.url.query else ""
     return RedirectResponse(base.rstrip("/") + request.url.path + query, status_code=307)
 

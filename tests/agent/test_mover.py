@@ -345,6 +345,13 @@ def test_a_look_is_due_as_often_as_the_migration_says(place: Place) -> None:
     assert place.mover.next_at == place.clock.now + 3.0
 
 
+def test_seconds_between_looks_of_zero_disable_every_step(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate(check=0.0)
+    assert place.look() == []
+    assert (place.state(), place.mover.next_at) == ("active", place.clock.now + IDLE_S)
+
+
 STEPS = st.lists(
     st.sampled_from(["look", "crash", "lose", "move", "read", "write", "pause", "resume", "back"]),
     max_size=30,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from fastapi.testclient import TestClient
 
@@ -16,7 +17,11 @@ from deploy.redis_server import RedisServer
 from tests.agent.support import A
 from tests.api.prompt_job import PromptJob, run_prompt_job
 from tests.support.green_server import green
-from trimtab.migration.migration import Target
+from trimtab.migration.migration import Migration, Target
+from trimtab.migration.scopes import namespace_of
+from trimtab.migration.topic_life import TopicState
+from trimtab.wire.keys import topics_key
+from trimtab.wire.topics import TopicRecord
 
 NOWHERE = "http://127.0.0.1:1"
 
@@ -143,3 +148,41 @@ def test_what_answers_nonsense_is_not_green() -> None:
         [(rule, problem)] = green_flaws(Target(serviceUrl=url), ())
         assert rule == "unreachable-target"
         assert problem.endswith("answers 404")
+
+
+def test_a_topic_says_how_far_it_has_migrated(api: TestClient, job: PromptJob) -> None:
+    assert api.put("/admin/v2/namespaces/s/ns").status_code == 204
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/topics/persistent/s/ns/x"
+    topic = "persistent://s/ns/x"
+    assert "migrated" not in api.get(here).json()
+    to = Target(serviceUrl="http://green:8080", brokerServiceUrl="pulsar://green:6650")
+    job.migrations.write(job.cluster_name, 1, [Migration("s", job.cluster_name, "s/ns", to)])
+    for state, migrated in (("active", False), ("terminated", True), ("draining", True)):
+        _put(job, topic, state)
+        told = api.get(here).json()
+        assert (told["migration"], told["migrated"]) == (state, migrated)
+        assert told["broker"]
+
+
+def test_a_topic_of_which_nothing_is_left_is_found_on_green(
+    api: TestClient, job: PromptJob
+) -> None:
+    assert api.put("/admin/v2/namespaces/g/ns").status_code == 204
+    to = Target(serviceUrl="http://green:8080", brokerServiceUrl="pulsar://green:6650")
+    job.migrations.write(job.cluster_name, 1, [Migration("g", job.cluster_name, "g/ns", to)])
+    _put(job, "persistent://g/ns/x", "migrated")
+    # The lookups' migrations may be a second old, and another test's lookup was just before.
+    job._lookups.clear()
+    found = api.get("/lookup/v2/topic/persistent/g/ns/x").json()
+    assert (found["brokerUrl"], found["httpUrl"]) == (to.brokerServiceUrl, to.serviceUrl)
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/topics/persistent/g/ns/x"
+    assert api.get(here).json()["migrated"] is True
+    stats = api.get("/admin/v2/persistent/g/ns/x/stats", follow_redirects=False)
+    assert stats.headers["location"] == "http://green:8080/admin/v2/persistent/g/ns/x/stats"
+
+
+def _put(job: PromptJob, topic: str, state: str) -> None:
+    """As the topic's owner would write it."""
+    record = TopicRecord(state=TopicState(state), migration=topic[13])
+    key = topics_key(job.cluster_name, namespace_of(topic))
+    job._redis.hset(key, topic, msgspec.json.encode(record))

@@ -17,6 +17,8 @@ NAMES = {
     "history": "h",
     "intent": "a:b",
     "plan": "p",
+    "migration": "m",
+    "namespace": "t/n",
     "number": "7",
 }
 """What a key's function takes besides the cluster; the broker's name imitates another key."""
