@@ -76,6 +76,7 @@ class Migrating(Protocol):
         ...
 
     def reopen(self, topic: str) -> None:
-        """Serve the topic here again, with its subscriptions, as before it was held or terminated.
-        A topic that was removed is made anew."""
+        """Serve the topic here again, as before it was held or terminated. Subscriptions that were
+        redirected are there again, each from where it stood: what is written before their consumers
+        are back must wait for them. A topic that was removed is made anew."""
         ...
