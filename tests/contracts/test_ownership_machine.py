@@ -453,7 +453,7 @@ def test_redis_answers_as_the_server_of_simulations_does(client: redis.Redis) ->
     run_state_machine_as_test(
         Histories,
         settings=settings(
-            max_examples=100,
+            max_examples=50,
             stateful_step_count=30,
             deadline=None,
             # Against a real server shrinking takes minutes, and seldom finds what is shorter.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -145,10 +146,20 @@ def test_the_more_was_moved_the_less_even_is_planned_for(moved: int, width: floa
 
 
 def played(changes: Mapping[str, object], name: str = "trimtab") -> ScenarioOutcome:
-    return run(change_scenario(SMALL, changes), strategy(name))
+    return _played(tuple(sorted(changes.items())), name)
 
 
-ROLLING = {"restart.every": 6, "restart.down": 2, "restart.cycle": 5}
+@cache
+def _played(changes: tuple[tuple[str, object], ...], name: str) -> ScenarioOutcome:
+    return run(change_scenario(SMALL, dict(changes)), strategy(name))
+
+
+ROLLING = {
+    "restart.every": 6,
+    "restart.down": 2,
+    "restart.cycle": 5,
+    "restart.drained": True,
+}
 
 
 @pytest.mark.parametrize("drained", [True, False], ids=["drained", "lost"])

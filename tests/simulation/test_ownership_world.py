@@ -14,6 +14,7 @@ from simulation.ownership.oracle import Violation
 from simulation.ownership.run import Simulation
 from simulation.ownership.world import CLUSTERS, LARGE
 from streaming.watch.server_clock import ServerClock
+from tests.support.examples import later
 from trimtab.doubt import Doubt
 from trimtab.ownership import State
 
@@ -31,7 +32,7 @@ def quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *later(2)])
 def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
     tally = Simulation(seed).run(SHORT)
     assert tally.transitions >= SHORT
@@ -45,9 +46,10 @@ def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
     assert often <= set(tally.faults)
 
 
-def test_thousands_of_bundles_are_no_different() -> None:
-    tally = Simulation(4, size=LARGE).run(SHORT)
-    assert tally.transitions >= SHORT
+@pytest.mark.parametrize("transitions", [SHORT // 3, *later(SHORT)])
+def test_thousands_of_bundles_are_no_different(transitions: int) -> None:
+    tally = Simulation(4, size=LARGE).run(transitions)
+    assert tally.transitions >= transitions
 
 
 def test_the_auditor_finds_nothing_where_the_journal_is_in_time() -> None:
@@ -56,7 +58,7 @@ def test_the_auditor_finds_nothing_where_the_journal_is_in_time() -> None:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    assert Simulation(3).run(2_000) == Simulation(3).run(2_000)
+    assert Simulation(3).run(1_000) == Simulation(3).run(1_000)
 
 
 def test_brokers_that_serve_beyond_their_leases_are_found_out() -> None:

@@ -11,6 +11,7 @@ import pytest
 from simulation.scenarios import load, strategy
 from simulation.scenarios.running import EPOCH_MS, Run
 from simulation.scenarios.scenario import Scenario
+from tests.support.examples import later
 from trimtab.plan import Forecast, Plan
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -106,15 +107,17 @@ def test_a_plan_that_a_hidden_cost_spoils_trips_the_breaker(undo: str) -> None:
         assert ranges[at] == ranges[at - 1]
 
 
-@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
+@pytest.mark.parametrize(("noise", "cycles"), [(0.5, 120), *later((0.0, 240), (0.5, 240))])
 @pytest.mark.parametrize(
     "name",
     ["scale-out", "skewed", "noise", "step", "wave", "delayed", "crash", "mixed-hardware"],
 )
-def test_nothing_trips_where_the_world_keeps_to_the_model(name: str, noise: float) -> None:
+def test_nothing_trips_where_the_world_keeps_to_the_model(
+    name: str, noise: float, cycles: int
+) -> None:
     """Also with noise, while loads step and wave, and brokers come and go."""
     high: dict[str, object] = {"wave.amplitude": 0.5} if name == "wave" else {}
-    scenario = load(name, noise=noise, cycles=240, warm_up=20, seed=5, **high)
+    scenario = load(name, noise=noise, cycles=cycles, warm_up=20, seed=5, **high)
     run = Run(scenario, strategy("trimtab"))
     settled = 0
     for cycle in range(-scenario.warm_up, scenario.cycles):

@@ -6,6 +6,7 @@ import pytest
 
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
+from tests.support.examples import later
 from tests.support.landing import Landing
 from trimtab.wire.rounds import ShadowSide
 
@@ -39,7 +40,7 @@ def both(
 
 
 @pytest.mark.parametrize("base", [0.05, 0.15])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *later(2)])
 def test_a_challengers_moves_and_ranges_are_those_it_has_in_charge(seed: int, base: float) -> None:
     """Also where a broker without a bundle is busy already."""
     model = load_model(Profile(seed=seed, base=base))
