@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -31,6 +31,11 @@ class Demand(NamedTuple):
     def whole(self) -> float:
         """The load in brokers that it would fill."""
         return self.brokers * self.usage_mean
+
+
+def whole_load(summary: Mapping[str, float]) -> float:
+    """The load of a round's summary, in brokers that it would fill."""
+    return summary.get("brokers", 0.0) * summary.get("usage_mean", 0.0)
 
 
 class _Round(msgspec.Struct):

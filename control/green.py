@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
@@ -18,6 +19,8 @@ TIMEOUT_S: Final = 3.0
 """Of one request. Shorter: a busy cluster counts as absent; longer: the operator waits."""
 MOST_HOPS: Final = 8
 """Clusters of a chain that are asked. More are no chain that anybody means."""
+MOST_TENANTS: Final = 100
+"""Tenants that are asked of green, the first by name: each is a request."""
 _MOST_BYTES: Final = 1 << 20
 
 
@@ -25,24 +28,68 @@ class NoAnswer(Exception):
     """Green does not answer what it is asked; says why."""
 
 
-def green_flaws(target: Target, brokers: Collection[str]) -> Iterator[Flaw]:
+def green_flaws(
+    target: Target, brokers: Collection[str], tenants: Collection[str] = ()
+) -> Iterator[Flaw]:
     """What is wrong with green, as it answers now; ``brokers`` are blue's, as host:port.
 
-    It must answer, have a broker, and not migrate back to blue by itself or by others.
+    It must answer, have a broker, let each of ``tenants`` that it has be there, and not migrate
+    back to blue by itself or by others.
     """
     web = target.web
     try:
-        names = ask(web, "clusters")
-        found = [each for each in names if each != "global"] if isinstance(names, list) else []
-        if not any(ask(web, f"brokers/{quote(str(name))}") for name in found):
+        living = _living(web)
+        if not any(living.values()):
             problem = f"target: {web} has no broker that is alive"
             yield IntentRule.UNREACHABLE_TARGET, problem
+        yield from _tenant_flaws(web, living.keys(), tenants)
         way = find_cycle(web, brokers)
         if way:
             problem = f"target: green migrates too, and its way leads back here: {' -> '.join(way)}"
             yield IntentRule.MIGRATION_CYCLE, problem
     except NoAnswer as error:
         yield IntentRule.UNREACHABLE_TARGET, f"target: {error}"
+
+
+def green_notes(target: Target, load: float, full: float) -> Iterator[str]:
+    """What is worth knowing of green's size: ``load`` is blue's in brokers that it would fill, and
+    a broker above ``full`` (a fraction) is overloaded. Green's brokers may be of another size."""
+    try:
+        living = sum(_living(target.web).values())
+    except NoAnswer:
+        return
+    needed = max(1, math.ceil(load / full))
+    if living < needed:
+        yield (
+            f"note: all of the cluster's load takes {needed} brokers like its own, and green has "
+            f"{living} alive: add brokers there first, or begin with a small wave"
+        )
+
+
+def _living(web: str) -> dict[str, int]:
+    """The clusters of a web service, with their living brokers; raises NoAnswer."""
+    names = ask(web, "clusters")
+    found = [str(each) for each in names if each != "global"] if isinstance(names, list) else []
+    living = {name: ask(web, f"brokers/{quote(name)}") for name in found}
+    return {name: len(told) if isinstance(told, list) else 0 for name, told in living.items()}
+
+
+def _tenant_flaws(web: str, clusters: Collection[str], tenants: Collection[str]) -> Iterator[Flaw]:
+    """Tenants that green has, and lets be in other clusters only: it refuses their namespaces."""
+    for tenant in sorted(tenants)[:MOST_TENANTS]:
+        try:
+            told = ask(web, f"tenants/{quote(tenant)}")
+        except NoAnswer:
+            # 404: it is created. What else there is, the first topic's `create_on` says.
+            continue
+        allowed = told.get("allowedClusters") if isinstance(told, dict) else None
+        if allowed and not set(allowed) & set(clusters):
+            names = ", ".join(map(str, allowed))
+            problem = (
+                f"target: its tenant {tenant} may be in {names} only; there: pulsar-admin tenants "
+                f"update {tenant} --allowed-clusters {','.join(clusters)}"
+            )
+            yield IntentRule.TARGET_POLICY, problem
 
 
 def find_cycle(web: str, brokers: Collection[str]) -> list[str]:

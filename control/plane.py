@@ -17,8 +17,8 @@ import numpy as np
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
-from control.demand import Demand, read_demand
-from control.green import green_flaws
+from control.demand import Demand, read_demand, whole_load
+from control.green import green_flaws, green_notes
 from control.heat_map import HeatMap, Part, draw
 from control.intents import Objections, note, object_to
 from control.listing import (
@@ -51,6 +51,7 @@ from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.plans.drains import DRAIN_PLANS
 from trimtab.migration.flaws import target_flaws
 from trimtab.migration.kept import Migrations as KeptMigrations
+from trimtab.migration.scopes import namespace_of
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent
@@ -242,11 +243,22 @@ class ControlPlane:
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
         flaws = list(object_to(intent, last, memory, existing))
-        if intent.target is not None and not any(target_flaws(intent.target, last.brokers)):
-            flaws += green_flaws(intent.target, last.brokers)
+        green = intent.target
+        if green is not None and not any(target_flaws(green, last.brokers)):
+            flaws += green_flaws(green, last.brokers, self._tenants(intent))
         if flaws:
             raise Objections(flaws)
-        return list(note(intent, last, memory, existing))
+        notes = list(note(intent, last, memory, existing))
+        if green is not None:
+            full = last.settings().round.overloaded_threshold
+            notes += green_notes(green, whole_load(last.regular.summary), full)
+        return notes
+
+    def _tenants(self, intent: Intent) -> set[str]:
+        """Those that have topics in a migration's scope."""
+        scope = namespace_of(intent.scope)
+        namespaces = [scope] if scope else self.index.namespaces(intent.cluster)
+        return {namespace.partition("/")[0] for namespace in namespaces}
 
     def migrations_of(self, last: ClusterRounds) -> KeptMigrations:
         """The cluster's migrations, and where its topics would go."""

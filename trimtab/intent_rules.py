@@ -69,5 +69,7 @@ class IntentRule(StrEnum):
     """The migration is in a state in which this cannot be asked of it."""
     UNREACHABLE_TARGET = "unreachable-target"
     """Green does not answer; the control plane asks it before an intent is sent."""
+    TARGET_POLICY = "target-policy"
+    """Green has a policy by which it would refuse what migrates."""
     MIGRATION_CYCLE = "migration-cycle"
     """Green itself migrates, and its way leads back here."""

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.context import Context
-from control.green import find_cycle, green_flaws
+from control.green import find_cycle, green_flaws, green_notes
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from tests.agent.support import A
@@ -186,3 +186,33 @@ def _put(job: PromptJob, topic: str, state: str) -> None:
     record = TopicRecord(state=TopicState(state), migration=topic[13])
     key = topics_key(job.cluster_name, namespace_of(topic))
     job._redis.hset(key, topic, msgspec.json.encode(record))
+
+
+def test_a_tenant_that_green_lets_be_elsewhere_only_is_named_before_anything_changes() -> None:
+    paths: dict[str, Any] = {"clusters": ["green"], "brokers/green": ["g:8080"]}
+    paths["tenants/open"] = {"allowedClusters": []}
+    paths["tenants/ours"] = {"allowedClusters": ["east", "green"]}
+    paths["tenants/theirs"] = {"allowedClusters": ["east"]}
+    with green(paths) as url:
+        tenants = ("absent", "open", "ours", "theirs")
+        [(rule, problem)] = green_flaws(Target(serviceUrl=url), (), tenants)
+    assert rule == "target-policy"
+    assert "tenants update theirs --allowed-clusters green" in problem
+
+
+@pytest.mark.parametrize(("load", "needed"), [(1.7, 2), (2.6, 4)])
+def test_a_green_that_is_too_small_is_noted(load: float, needed: int) -> None:
+    paths = {"clusters": ["green"], "brokers/green": ["g:8080", "h:8080"]}
+    with green(paths) as url:
+        notes = list(green_notes(Target(serviceUrl=url), load, full=0.85))
+    assert bool(notes) == (needed > 2)
+    assert all(f"takes {needed} brokers" in each and "has 2 alive" in each for each in notes)
+
+
+def test_a_plan_checks_the_tenants_of_its_scope(api: TestClient, job: PromptJob) -> None:
+    here = f"/trimtab/v1/clusters/{job.cluster_name}"
+    paths: dict[str, Any] = {"clusters": ["green"], "brokers/green": ["g:8080"]}
+    paths["tenants/q"] = {"allowedClusters": ["east"]}
+    with green(paths) as url:
+        assert begin(api, here, url, scope="q/ns").json()["rule"] == "target-policy"
+        assert begin(api, here, url, scope="r/ns").status_code == 200
