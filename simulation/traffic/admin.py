@@ -5,7 +5,7 @@ PUT   persistent/T/N/NAME                           a topic; 409 if it is there
 PUT   persistent/T/N/NAME/subscription/S            from its first entry on; 409 if it is there
 POST  persistent/T/N/NAME/give-back                 ClusterUrl: end it, unless it took a write
 GET   persistent/T/N/NAME/stats                     messages, backlogs, whether it has migrated
-GET   broker-stats/load-report                      as the agent sends it
+GET   broker-stats/load-report                      as the agent has sent it last
 All below /admin/v2/. A topic of another broker is answered with 307 to that one, as Pulsar does.
 """
 
@@ -87,7 +87,7 @@ class Admin:
             case "PUT", "namespaces", [_, _]:
                 return Reply(204)
             case "GET", "broker-stats", ["load-report"]:
-                return Reply(200, encode(self._broker.load_report()))
+                return Reply(200, encode(self._broker.reported))
             case _, "persistent", [tenant, namespace, name, *rest]:
                 topic = f"persistent://{tenant}/{namespace}/{name}"
                 return self._of_topic(method, topic, rest, body) or self._elsewhere(topic, path)

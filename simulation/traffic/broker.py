@@ -34,6 +34,8 @@ class TrafficBroker:
         self.desk.places = Places(own)
         self._host, self._web_url, self._pulsar_url = host, web_url, pulsar_url
         self._reported_at = time.monotonic()
+        self.reported = LocalBrokerData()
+        """The last load report."""
         self._token_of: Callable[[str], Epoch | None] = lambda _: None
         self._green_of: Callable[[str], Target | None] = lambda _: None
 
@@ -55,7 +57,7 @@ class TrafficBroker:
             rates_in = self._by_bundle(self.desk.taken, seconds)
             rates_out = self._by_bundle(self.desk.given, seconds)
         loaded = sorted(self.bundles())
-        return LocalBrokerData(
+        self.reported = LocalBrokerData(
             **self._host()._asdict(),
             bundles=loaded,
             last_stats={
@@ -70,6 +72,7 @@ class TrafficBroker:
             web_service_url=self._web_url,
             pulsar_service_url=self._pulsar_url,
         )
+        return self.reported
 
     def _by_bundle(self, counted: Counter[str], seconds: float) -> Counter[str]:
         rates: Counter[str] = Counter()

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from simulation.traffic.attached import Attached, Key
 from simulation.traffic.frames import (
+    NONE,
     Ack,
     FromBroker,
     FromClient,
@@ -171,6 +172,14 @@ class Desk:
         """A producer's redirect. What it names as stored is final: the topic stores no more."""
         stored = self.log.highest(topic, producer)
         return Migrated(topic.name, producer, Part.PRODUCER, topic.urls, stored)
+
+    def migrated(self, asked: Astray, target: Target) -> Migrated:
+        """Redirect a client whose topic has migrated, by a lookup. Any broker may: what the log has
+        of a producer is final by then."""
+        with self.lock:
+            known = self.log.look(asked.topic)
+            stored = NONE if known is None else self.log.highest(known, asked.name)
+        return Migrated(asked.topic, asked.name, asked.part, target, stored)
 
     def _send(self, work: _Work, frame: Send) -> None:
         key = Key(frame.topic, frame.name)

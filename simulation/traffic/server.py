@@ -16,8 +16,10 @@ from simulation.traffic.frames import (
     Connected,
     Elsewhere,
     Malformed,
+    Migrated,
     Refused,
     Retry,
+    fit,
     of_client,
 )
 from simulation.traffic.session import Session
@@ -107,7 +109,7 @@ class Server:
             # The client comes again; of the transaction nothing is left.
             session.cut()
             return
-        session.put([self._direct(each) for each in astray])
+        session.put([fit(self._direct(each), session.version) for each in astray])
 
     def _greet(self, session: Session, first: object) -> bool:
         """Whether the client is taken."""
@@ -122,9 +124,11 @@ class Server:
         session.put([Connected(VERSION, self._desk.log.cluster)])
         return True
 
-    def _direct(self, asked: Astray) -> Elsewhere | Retry:
+    def _direct(self, asked: Astray) -> Elsewhere | Retry | Migrated:
         topic, name, part, avoid = asked
         answer = self._look_up(topic, avoid)
+        if answer.target is not None:
+            return self._desk.migrated(asked, answer.target)
         pulsar = answer.urls.pulsar if answer.urls else None
         if answer.broker is None or answer.broker == self._name:
             # Its own: it is about to serve, or does no longer and will learn of that.

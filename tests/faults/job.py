@@ -3,7 +3,7 @@
 each batch, twenty times a second:
   what was published since the last one, through both operators       simulation.replay.batches
   what they decided, to Redis and the topics                          streaming.query.batch
-beside it, each on its thread: the watcher of leases, the relay of the journal
+beside it, each on its thread: the watchers of leases and migrations, the relay of the journal
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.leasing.lease_scan import LeaseScan
 from sinks.redis.leasing.leases import Leases
+from sinks.redis.migrations import Migrations
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
@@ -39,6 +40,7 @@ from streaming.query.offsets import OffsetLog
 from streaming.sink_retry import SinkRetry
 from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.lease_watcher import REDIS, LeaseWatcher
+from streaming.watch.migration_watcher import MigrationWatcher
 from streaming.watch.relay import RelayThread
 from streaming.watch.server_clock import ServerClock
 from streaming.watchdog import Progress
@@ -134,13 +136,18 @@ class Job:
             explanations=Explanations(self.client),
             outcomes=Outcomes(self.client),
             plans=KeptPlans(self.client),
+            migrations=Migrations(self.client),
             suspect=watcher.suspect,
+        )
+        migrations = MigrationWatcher(
+            Migrations(self.client), self.opener, intent_publisher, self.shown
         )
         self._threads = (
             RelayThread(
                 JournalRelay(self.client, topics), lambda: self.opener.clusters, self.shown
             ),
             Periodic("watcher", _WATCH_S, watcher.look, self._failed),
+            Periodic("migrations", _WATCH_S, migrations.look, self._failed),
         )
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self.failure: Exception | None = None

@@ -15,12 +15,14 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+import msgspec
 import redis
 
 from agent.reports.reporting import Reporter
 from deploy.ports import LOOPBACK
 from deploy.redis_server import RedisServer
 from sinks.errors import SinkError
+from sinks.kafka.publisher import Outgoing
 from sinks.redis.migrations import Migrations
 from sinks.redis.server.connections import redis_client
 from streaming.periodic import Periodic
@@ -33,11 +35,14 @@ from tests.support.opening import let_in
 from tests.support.waiting import eventually
 from tests.traffic.fleet import START_S, BrokerProcess, Cluster, CrowdProcess
 from trimtab.migration.life import MigrationState
-from trimtab.migration.migration import Counts, Migration, Wave
+from trimtab.migration.migration import Counts, Gate, Migration, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.model import FULL_RANGE_END, HashRange
+from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.keys import CONTROL
 
 LEASE_S: Final = 3.0
+MIGRATION: Final = "to-green"
 NOWHERE: Final = f"{LOOPBACK}:1"
 """For Kafka: the land has none."""
 
@@ -74,6 +79,12 @@ class Office:
             self.job.stop()
         self._link.mend()
 
+    def tell(self, kind: IntentKind, **more: object) -> None:
+        """Publish an intent."""
+        intent = msgspec.convert({"cluster": self._asked_of, "kind": kind, **more}, Intent)
+        value = msgspec.json.encode(intent)
+        self._topics.publish([Outgoing(CONTROL, self._asked_of, value)])
+
     def collect(self) -> None:
         """Have the newest load reports of its brokers published, as their agents would."""
         for broker, reporter in self._reporters:
@@ -106,38 +117,40 @@ class Land:
     def brokers(self) -> list[BrokerProcess]:
         return [*self.blue.brokers, *self.green.brokers]
 
-    def migrate(
-        self, wave: int, waves: int, state: MigrationState = MigrationState.RUNNING
-    ) -> Migration:
-        """Have the agents of blue's brokers do what a migration of equal waves asks that has come
-        to this one, from 0; returns it."""
+    def migrate(self, topics: int, waves: int) -> None:
+        """Ask for the migration of everything, in equal waves."""
         shares = [Wave((CLUSTER,), (each + 1) / waves) for each in range(waves - 1)]
-        asked = Migration(
-            "m",
-            self.blue.name,
-            CLUSTER,
-            self.green.urls,
-            state,
-            tuple(shares),
-            check=0.5,
-            wave=wave,
+        # Brokers die, and with them what was asked of green: that is what is tried.
+        gate = Gate(backlog=topics, errors=1.0)
+        self.office.tell(
+            IntentKind.MIGRATION_START,
+            id=MIGRATION,
+            scope=CLUSTER,
+            target=self.green.urls,
+            waves=shares,
+            gate=gate,
         )
 
-        def is_written() -> bool:
-            try:
-                generation = self.office.job.leadership.generation
-                Migrations(self.client).write(self.blue.name, generation, [asked])
-            except SinkError:
-                return False
-            return True
+    def tell(self, kind: IntentKind) -> None:
+        """Ask something else of the migration."""
+        self.office.tell(kind, id=kind.value, migration=MIGRATION)
 
-        eventually(is_written, f"the migration is {state.value}", 60)
-        return asked
+    def migration(self) -> Migration | None:
+        """As Redis has it; None before it is there, and while Redis does not answer."""
+        try:
+            return Migrations(self.client).read(self.blue.name).get(MIGRATION)
+        except SinkError:
+            return None
+
+    def is_in(self, state: MigrationState, wave: int = 0) -> bool:
+        """Whether the migration is in this state, and has come to this wave, from 0."""
+        it = self.migration()
+        return it is not None and it.state is state and it.wave >= wave
 
     def counts(self) -> Counts:
         """Of all topics; zeros while Redis does not answer."""
         try:
-            return sum_of(Migrations(self.client).counts(self.blue.name, "m"))
+            return sum_of(Migrations(self.client).counts(self.blue.name, MIGRATION))
         except SinkError:
             return Counts()
 

@@ -14,7 +14,7 @@ from tests.support.waiting import eventually
 from tests.traffic.fleet import CrowdProcess
 from tests.traffic.land import Land, crowded, land
 from trimtab.migration.life import MigrationState
-from trimtab.migration.migration import Migration
+from trimtab.wire.control import IntentKind
 
 WAVES: Final = 4
 PATIENCE_S: Final = 500.0
@@ -24,9 +24,10 @@ def names(topics: int, namespaces: int) -> list[str]:
     return [f"persistent://t/ns-{n % namespaces}/topic-{n}" for n in range(topics)]
 
 
-def await_wave(it: Land, asked: Migration, topics: list[str], rng: Random, pause_s: float) -> None:
-    """Until the topics of all waves so far are gone from blue, killing something every so often."""
-    later = sum(asked.wave_of(each) > asked.wave for each in topics)
+def await_state(
+    it: Land, state: MigrationState, rng: Random, pause_s: float, wave: int = 0
+) -> None:
+    """Until the migration has come so far, killing something every so often."""
     killed_at = time.monotonic()
 
     def is_there() -> bool:
@@ -34,13 +35,12 @@ def await_wave(it: Land, asked: Migration, topics: list[str], rng: Random, pause
         if time.monotonic() > killed_at + pause_s:
             it.shake(rng)
             killed_at = time.monotonic()
-        counts = it.counts()
-        return counts.topics == len(topics) and counts.left == counts.active == later
+        return it.is_in(state, wave)
 
     try:
-        eventually(is_there, f"wave {asked.wave} is over", PATIENCE_S, 0.2)
+        eventually(is_there, f"{state}, wave {wave}", PATIENCE_S, 0.2)
     except AssertionError as error:
-        error.add_note(f"{it.counts()}; killed: {it.kills}")
+        error.add_note(f"{it.migration()}; {it.counts()}; killed: {it.kills}")
         raise
 
 
@@ -65,10 +65,12 @@ def await_clusters(crowd: CrowdProcess, wanted: dict[str, int]) -> None:
 def migrated(it: Land, topics: list[str], rate: float, rng: Random, pause_s: float) -> Verdict:
     """What became of the messages of a cluster that has migrated whole."""
     with crowded(it, topics, rate) as crowd:
+        it.migrate(len(topics), WAVES)
         for wave in range(WAVES):
-            asked = it.migrate(wave, WAVES)
+            await_state(it, MigrationState.RUNNING, rng, pause_s, wave)
             it.shake(rng)
-            await_wave(it, asked, topics, rng, pause_s)
+        await_state(it, MigrationState.COMPLETED, rng, pause_s)
+        assert it.counts().migrated == len(topics)
         settle(crowd)
         await_clusters(crowd, {"green": len(topics)})
     return crowd.verdict()
@@ -87,7 +89,7 @@ def test_ten_thousand_topics_migrate(tmp_path: Path) -> None:
     topics = names(10_000, 10)
     with land(tmp_path, namespaces=10, brokers=3) as it:
         began = time.monotonic()
-        verdict = migrated(it, topics, 500.0, Random(3), 20.0)
+        verdict = migrated(it, topics, 500.0, Random(3), 30.0)
         print(f"{verdict}\nkilled {it.kills} in {time.monotonic() - began:.0f} s")
     assert verdict.ok, verdict
     assert verdict.got > len(topics)
@@ -99,18 +101,13 @@ def test_a_rollback_half_way_brings_every_client_of_an_unwritten_topic_back(
 ) -> None:
     rng, topics, loud = Random(2), names(60, 3), 30
     with land(tmp_path, namespaces=3) as it, crowded(it, topics, 200.0, loud) as crowd:
-        for wave in range(WAVES // 2):
-            asked = it.migrate(wave, WAVES)
-            it.shake(rng)
-        await_wave(it, asked, topics, rng, PATIENCE_S)
-        it.migrate(asked.wave, WAVES, MigrationState.ROLLING_BACK)
+        it.migrate(len(topics), WAVES)
         it.shake(rng)
-
-        def is_back() -> bool:
-            counts = it.counts()
-            return counts.topics == len(topics) and counts.begun == counts.stays == counts.migrated
-
-        eventually(is_back, "what can come back is back", PATIENCE_S, 0.2)
+        await_state(it, MigrationState.RUNNING, rng, PATIENCE_S, WAVES // 2)
+        it.tell(IntentKind.MIGRATION_ROLL_BACK)
+        it.shake(rng)
+        await_state(it, MigrationState.ROLLED_BACK, rng, PATIENCE_S)
+        eventually(lambda: it.counts().stays == it.counts().migrated, "the others are on green")
         settle(crowd)
         stays = it.counts().stays
         await_clusters(crowd, {"green": stays, "blue": len(topics) - stays})
