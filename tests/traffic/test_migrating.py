@@ -223,6 +223,27 @@ def test_a_green_that_knows_no_give_back_keeps_its_topics(broker: MigratingBroke
         other.shutdown()
 
 
+def test_what_another_region_sends_goes_to_green_and_is_read_in_order(
+    green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    """Its replicator is a producer as others are."""
+    inbox = Inbox(acknowledges=False)
+    consumer = attached(client, inbox)
+    replicator = client.producer(TOPIC, "pulsar.repl.west")
+    send(client, replicator, 0)
+    arrived(inbox, 1)
+    broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    send(client, replicator, 1)
+    all_stored(replicator)
+    assert stood(green).next == 1
+    client.acknowledge(consumer, 0)
+    eventually(lambda: broker.backlog(TOPIC) == {"s": 0}, "it is drained", 20)
+    broker.redirect(TOPIC, "s", green.urls)
+    arrived(inbox, 2)
+    assert inbox.got == texts(0, 1)
+
+
 def test_producers_wait_while_other_regions_lack_messages(
     green: Town, broker: MigratingBroker, client: Client
 ) -> None:
