@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from agent.reports.host import HostUsage
@@ -56,6 +56,8 @@ class TrafficBroker:
             seconds, self._reported_at = max(0.001, now - self._reported_at), now
             rates_in = self._by_bundle(self.desk.taken, seconds)
             rates_out = self._by_bundle(self.desk.given, seconds)
+            self.desk.taken.clear()
+            self.desk.given.clear()
         loaded = sorted(self.bundles())
         self.reported = LocalBrokerData(
             **self._host()._asdict(),
@@ -74,13 +76,12 @@ class TrafficBroker:
         )
         return self.reported
 
-    def _by_bundle(self, counted: Counter[str], seconds: float) -> Counter[str]:
-        rates: Counter[str] = Counter()
+    def _by_bundle(self, counted: Counter[str], seconds: float) -> defaultdict[str, float]:
+        rates: defaultdict[str, float] = defaultdict(float)
         for topic, messages in counted.items():
             bundle = self.desk.places.bundle_of(topic)
             if bundle is not None:
-                rates[bundle] += messages / seconds  # type: ignore[assignment]  # a rate
-        counted.clear()
+                rates[bundle] += messages / seconds
         return rates
 
     def prepare(self, bundle: str) -> None:

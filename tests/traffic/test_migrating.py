@@ -438,3 +438,16 @@ def faults(folder: Path) -> dict[str, int]:
     """The kinds of faults that the checker finds in a diary, with their numbers."""
     verdict = judge(read([folder / "diary"]), [SUBSCRIPTION])
     return {kind: len(found) for kind, found in verdict.faults() if found}
+
+
+def test_a_report_has_the_traffic_of_each_bundle(broker: MigratingBroker, client: Client) -> None:
+    inbox = Inbox()
+    attached(client, inbox)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, *range(20))
+    arrived(inbox, 20)
+    stats = broker.load_report().last_stats
+    assert isinstance(stats, dict)
+    assert stats[BUNDLE].msg_rate_in > 0
+    assert stats[BUNDLE].msg_rate_out == stats[BUNDLE].msg_rate_in
+    assert broker.load_report().msg_rate_in == 0

@@ -85,6 +85,7 @@ def test_a_cluster_migrates_while_brokers_drivers_and_redis_are_killed(tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_ten_thousand_topics_migrate(tmp_path: Path) -> None:
     topics = names(10_000, 10)
     with land(tmp_path, namespaces=10, brokers=3) as it:
