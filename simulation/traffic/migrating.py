@@ -1,7 +1,7 @@
 """A broker whose topics can migrate: what the agent asks of it, as changes of the log.
 
-Each change is one transaction under the bundle's token, so it is final for whoever owns the bundle
-next, and clients are told after it. What the agent repeats for a bundle that it does not serve yet,
+Each change is one transaction under the bundle's token, so it is final for the bundle's next owner,
+and clients are told after it. What the agent repeats for a bundle that it does not serve yet,
 as its last owner may have crashed before it was written, is kept and done with the first change.
 """
 

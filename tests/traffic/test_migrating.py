@@ -19,8 +19,8 @@ from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.topic_log import Topic
 from tests.faults.proxy import Proxy
 from tests.support.waiting import eventually
+from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
 from tests.traffic.moving import At, Mover, Trip
-from tests.traffic.test_clients import Inbox, all_stored, arrived, attached, send, texts
 from tests.traffic.town import BUNDLE, TOPIC, Town, town
 from trimtab.migration.migration import Target
 
