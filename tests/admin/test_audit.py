@@ -86,7 +86,7 @@ def store(client: redis.Redis, cluster: str, publisher: Publisher) -> OwnershipS
 
 def audit(bootstrap: str, cluster: str, *more: str) -> Result:
     arguments = ["audit", "--kafka", bootstrap, "--cluster", cluster, *more]
-    return CliRunner().invoke(cli.build_app(), arguments, env={"TRIMTAB_REDIS_URL": None})
+    return CliRunner().invoke(cli.build_app(["audit"]), arguments, env={"TRIMTAB_REDIS_URL": None})
 
 
 @pytest.mark.usefixtures("store")
@@ -108,7 +108,7 @@ def test_a_job_s_settings_name_kafka_and_redis(
     file = tmp_path / "trimtab.toml"
     file.write_text(f'redis_url = "{redis_server.url}"\n[kafka]\nbootstrap = "{bootstrap}"\n')
     compared = CliRunner().invoke(
-        cli.build_app(), ["audit", "--config", str(file), "--cluster", cluster]
+        cli.build_app(["audit"]), ["audit", "--config", str(file), "--cluster", cluster]
     )
     assert (compared.exit_code, compared.stdout) == (0, "")
     assert "4 changes of 1 bundles and 1 commands read, 0" in compared.stderr

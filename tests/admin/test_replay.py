@@ -67,7 +67,9 @@ def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PlainJob]:
 
 
 def replay(kafka: KafkaServer, *arguments: str) -> Result:
-    return CliRunner().invoke(cli.build_app(), ["replay", "--kafka", kafka.bootstrap, *arguments])
+    return CliRunner().invoke(
+        cli.build_app(["replay"]), ["replay", "--kafka", kafka.bootstrap, *arguments]
+    )
 
 
 def recorded(job: PlainJob) -> list[BatchRecord]:
@@ -195,7 +197,7 @@ def test_a_recording_of_a_version_that_remembered_otherwise_is_told_as_one() -> 
     ],
 )
 def test_wrong_usage_gives_2(arguments: list[str], said: str) -> None:
-    result = CliRunner().invoke(cli.build_app(), ["replay", *arguments])
+    result = CliRunner().invoke(cli.build_app(["replay"]), ["replay", *arguments])
     assert result.exit_code == 2
     assert said in result.stderr
 

@@ -335,7 +335,7 @@ def east(kafka: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> KafkaServer:
 
 
 def typed(*words: str) -> Result:
-    return CliRunner().invoke(cli.build_app(), [*words, "--cluster", "asked"])
+    return CliRunner().invoke(cli.build_app(words[:1]), [*words, "--cluster", "asked"])
 
 
 def sent(kafka: KafkaServer, done: Result) -> Intent:
@@ -378,9 +378,12 @@ def test_settings_are_set_reset_and_shown(east: KafkaServer, tmp_path: Path) -> 
 def test_a_settings_file_is_validated(tmp_path: Path) -> None:
     file = tmp_path / "trimtab.toml"
     file.write_text("[settings.round]\nmax_moves = 3\n")
-    assert CliRunner().invoke(cli.build_app(), ["config", "validate", str(file)]).exit_code == 0
+    assert (
+        CliRunner().invoke(cli.build_app(["config"]), ["config", "validate", str(file)]).exit_code
+        == 0
+    )
     file.write_text("trigger_seconds = -1\n[settings.round]\nmax_moves = -3\n")
-    wrong = CliRunner().invoke(cli.build_app(), ["config", "validate", str(file)])
+    wrong = CliRunner().invoke(cli.build_app(["config"]), ["config", "validate", str(file)])
     assert wrong.exit_code == 2
     assert all(part in wrong.stderr for part in ("trigger_seconds", "round.max_moves", "Next:"))
 
@@ -467,5 +470,5 @@ def test_an_empty_answer_says_whether_what_was_asked_for_exists(  # noqa: PLR091
 ) -> None:
     del east
     monkeypatch.setenv("TRIMTAB_REDIS_URL", redis_server.url)
-    done = CliRunner().invoke(cli.build_app(), words.split())
+    done = CliRunner().invoke(cli.build_app(words.split()[:1]), words.split())
     assert (done.exit_code, says in done.stderr) == (code, True), done.output

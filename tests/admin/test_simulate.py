@@ -32,7 +32,7 @@ def scenario(tmp_path: Path) -> str:
 
 
 def simulated(*arguments: str) -> Result:
-    return CliRunner().invoke(cli.build_app(), ["simulate", *arguments])
+    return CliRunner().invoke(cli.build_app(["simulate"]), ["simulate", *arguments])
 
 
 def table_of(result: Result) -> list[list[str]]:

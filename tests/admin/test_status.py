@@ -217,11 +217,11 @@ def test_the_command_ends_by_what_it_finds(
         rounds=(held("status-well", at=2**42), held("status-ill", at=2**42, unserved=1)),
     )
     Publisher(kafka.bootstrap).publish(list(batch_records(done)))
-    well = CliRunner().invoke(cli.build_app(), ["status", "status-well"])
+    well = CliRunner().invoke(cli.build_app(["status"]), ["status", "status-well"])
     assert (well.exit_code, well.stdout.split()[0]) == (0, "well"), well.output
-    ill = CliRunner().invoke(cli.build_app(), ["status", "status-ill", "-o", "json"])
+    ill = CliRunner().invoke(cli.build_app(["status"]), ["status", "status-ill", "-o", "json"])
     assert ill.exit_code == 6
     [told] = json.loads(ill.stdout)
     assert (told["cluster"], told["grade"], len(told["findings"])) == ("status-ill", "act", 1)
-    absent = CliRunner().invoke(cli.build_app(), ["status", "status-il"])
+    absent = CliRunner().invoke(cli.build_app(["status"]), ["status", "status-il"])
     assert (absent.exit_code, "status-ill" in absent.stderr) == (7, True)

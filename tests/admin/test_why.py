@@ -65,7 +65,7 @@ def moved(job: PlainJob) -> RoundRecord:
 
 def why(redis_server: RedisServer, *arguments: str) -> Result:
     place = ["--cluster", CLUSTER, "--redis", redis_server.url]
-    return CliRunner().invoke(cli.build_app(), ["why", *arguments, *place])
+    return CliRunner().invoke(cli.build_app(["why"]), ["why", *arguments, *place])
 
 
 def test_a_command_says_in_figures_what_its_plan_does(job: PlainJob, moved: RoundRecord) -> None:
@@ -170,7 +170,8 @@ def test_what_cannot_be_replayed_gives_2(
 
 def test_a_cluster_that_nobody_knows(redis_server: RedisServer) -> None:
     result = CliRunner().invoke(
-        cli.build_app(), ["why", "hot:1", "--cluster", "nowhere", "--redis", redis_server.url]
+        cli.build_app(["why"]),
+        ["why", "hot:1", "--cluster", "nowhere", "--redis", redis_server.url],
     )
     assert result.exit_code == 1
     assert "nothing is kept of any round of nowhere" in result.stderr
@@ -178,6 +179,8 @@ def test_a_cluster_that_nobody_knows(redis_server: RedisServer) -> None:
 
 def test_a_redis_that_is_not_there_gives_5() -> None:
     url = f"redis://127.0.0.1:{free_port()}/0"
-    result = CliRunner().invoke(cli.build_app(), ["why", "hot:1", "--cluster", "c", "--redis", url])
+    result = CliRunner().invoke(
+        cli.build_app(["why"]), ["why", "hot:1", "--cluster", "c", "--redis", url]
+    )
     assert result.exit_code == 5
     assert result.stdout == ""

@@ -55,7 +55,7 @@ def cluster(request: pytest.FixtureRequest, client: redis.Redis) -> str:
 
 def why(redis_server: RedisServer, cluster: str, *arguments: str) -> Result:
     place = ["--cluster", cluster, "--redis", redis_server.url]
-    return CliRunner().invoke(cli.build_app(), ["why", *arguments, *place])
+    return CliRunner().invoke(cli.build_app(["why"]), ["why", *arguments, *place])
 
 
 def test_an_answer_in_words(redis_server: RedisServer, cluster: str) -> None:
@@ -162,7 +162,9 @@ def test_what_is_no_answer_says_so_on_stderr(
     redis_server: RedisServer, cluster: str, arguments: list[str], code: int, said: str
 ) -> None:
     if "--config" in arguments:
-        result = CliRunner().invoke(cli.build_app(), ["why", *arguments, "--cluster", cluster])
+        result = CliRunner().invoke(
+            cli.build_app(["why"]), ["why", *arguments, "--cluster", cluster]
+        )
     else:
         result = why(redis_server, cluster, *arguments)
     assert (result.exit_code, result.stdout) == (code, "")
@@ -187,7 +189,7 @@ def test_a_name_in_the_command_to_copy_is_quoted_for_the_shell(
 def test_a_password_that_is_wrong_gives_1(redis_server: RedisServer, cluster: str) -> None:
     url = redis_server.url.replace("redis://:", "redis://:not-")
     result = CliRunner().invoke(
-        cli.build_app(), ["why", BROKER, "--cluster", cluster, "--redis", url]
+        cli.build_app(["why"]), ["why", BROKER, "--cluster", cluster, "--redis", url]
     )
     assert (result.exit_code, result.stdout) == (1, "")
     assert "password" in result.stderr

@@ -27,7 +27,7 @@ START_S = 100.0
 
 
 def typed(*words: str) -> Result:
-    return CliRunner().invoke(cli.build_app(), words)
+    return CliRunner().invoke(cli.build_app(words[:1]), words)
 
 
 @pytest.fixture(autouse=True)

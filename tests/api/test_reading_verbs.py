@@ -36,7 +36,9 @@ def servers(
 
 
 def typed(words: str, *more: str) -> Result:
-    return CliRunner().invoke(cli.build_app(), [*words.split(), "--cluster", CLUSTER, *more])
+    return CliRunner().invoke(
+        cli.build_app(words.split()[:1]), [*words.split(), "--cluster", CLUSTER, *more]
+    )
 
 
 @pytest.mark.parametrize(
