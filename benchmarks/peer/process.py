@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.agreement import Moves
 from benchmarks.peer.class_path import class_path
 from benchmarks.synthetic import Columns
-from deploy.kafka_server import java
+from deploy.kafka_server import QUICK, java
 
 
 class Loaded(msgspec.Struct, frozen=True, rename="camel"):
@@ -38,7 +38,9 @@ class Peer:
     def __init__(self, made: Columns, conf: Mapping[str, object], folder: Path, heap: str) -> None:
         jars = os.pathsep.join(map(str, class_path()))
         sources = sorted(Path(__file__).parent.glob("*.java"))
-        subprocess.run([javac(), "-nowarn", "-cp", jars, "-d", folder, *sources], check=True)
+        quick = (f"-J{option}" for option in QUICK)
+        compiling = [javac(), *quick, "-nowarn", "-cp", jars, "-d", str(folder)]
+        subprocess.run([*compiling, *map(str, sources)], check=True)
         command = [java(), f"-Xmx{heap}", "-cp", f"{folder}{os.pathsep}{jars}", "Peer"]
         given = [*hand_over(made, folder), len(made.brokers), json.dumps(conf)]
         self._process = subprocess.Popen(
