@@ -54,7 +54,7 @@ try-wheel: wheel class-archive ## the job on separate executors; the wheel in an
 	nice deploy/try_wheel.sh
 
 .PHONY: slow
-slow: setup ## the longer tests that neither `make test` nor `make faults` runs; ten times the examples
+slow: setup ## the longer tests that neither `make test` nor `make faults` runs; twenty times the examples
 	$(BIN)/pytest -m "slow and not pulsar" --ignore tests/faults
 	$(BIN)/pytest --hypothesis-profile long -o timeout=1800 -m "not slow" tests/planner tests/properties
 
