@@ -11,6 +11,7 @@ from tests.support.clusters_by_rows import cluster, said, snapshot_row
 from tests.support.migrations import GREEN
 from tests.support.outcomes import after, told
 from trimtab.cluster.operator import Cluster
+from trimtab.cluster.state import hash_state
 from trimtab.migration.kept import MOST, Migrations
 from trimtab.migration.migration import Counts, Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER
@@ -188,6 +189,21 @@ def test_a_memory_from_before_migrations_is_read() -> None:
     assert (read.migrations, pack(read)) == (Migrations(), pack(Memory()))
     whole = replace(Memory(), migrations=Migrations(GREEN, (Migration("m", "c", CLUSTER, GREEN),)))
     assert unpack(pack(whole), Memory) == whole
+
+
+def test_the_same_intents_give_the_same_memory_byte_for_byte() -> None:
+    rows = [
+        start(waves=[{"scopes": [TOPIC], "share": 0.5}]),
+        progress(0, Counts(migrated=1), Counts(active=2)),
+        verb(Kind.MIGRATION_ROLL_BACK),
+    ]
+    hashes = set()
+    for _ in range(2):
+        it = cluster()
+        for number, row in enumerate(rows):
+            it.take([row], 1000 + number)
+        hashes.add(hash_state(it.memory, it.snapshots, it.namespaces))
+    assert len(hashes) == 1
 
 
 def test_old_migrations_are_forgotten_and_those_that_redirect_are_not() -> None:
