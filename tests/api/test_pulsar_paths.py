@@ -63,7 +63,7 @@ def test_it_tells_what_pulsar_would(api: TestClient, path: str, answer: Any) -> 
     [
         ("GET", "/admin/v2/tenants"),
         ("GET", "/admin/v2/namespaces/t/n/retention"),
-        ("POST", "/admin/v2/namespaces/t/n/migration"),
+        ("POST", "/admin/v2/namespaces/t/n/deduplication"),
         ("GET", "/admin/v2/schemas/t/n/a/schema"),
         ("GET", "/admin/v2/broker-stats/mbeans"),
         ("GET", "/admin/v3/functions/t/n"),
