@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from simulation.scenarios.outcomes.outcome import ScenarioOutcome
+from simulation.scenarios.outcomes.outcome import ScenarioCommand, ScenarioOutcome
 from simulation.scenarios.reading import change_scenario
 from simulation.scenarios.running import run, strategy
 from simulation.scenarios.scenario import Scenario
@@ -172,6 +172,19 @@ def test_a_rolling_restart_takes_few_moves_beside_the_drains(drained: bool) -> N
     assert figures.moves - meanwhile <= 2 * SMALL.bundles / SMALL.brokers
     assert float(outcome.range[last + 15 :].max()) <= 2 * TARGET
     assert Rule.CHANGING in outcome.skipped
+
+
+def test_bundles_stay_away_from_the_broker_that_they_were_drained_from() -> None:
+    """Any others fill it as well; without the rule four go back within the hour."""
+    every = {"restart.every": 8, "restart.down": 2, "restart.cycle": 5, "cycles": 90}
+    last: dict[int, ScenarioCommand] = {}
+    back = 0
+    for command in played(every).commands:
+        before = last.get(command.bundle)
+        if before is not None and not command.drained:
+            back += before.source == command.destination and command.cycle - before.cycle <= 60
+        last[command.bundle] = command
+    assert back <= 1
 
 
 def test_meanwhile_the_fleet_is_more_even_than_under_avg_shedder() -> None:
