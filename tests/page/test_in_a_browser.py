@@ -24,6 +24,7 @@ from tests.api.prompt_job import PromptJob
 from tests.page.conftest import MARKUP, Opened
 from tests.page.serving import Served
 from tests.support.waiting import eventually
+from trimtab.migration.migration import Target
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation, StoredExplanations
@@ -109,6 +110,17 @@ def test_a_decision_opens_its_explanation(
     expect(drawer).to_contain_text("25.0 %")
     page.keyboard.press("Escape")
     expect(drawer).to_have_count(0)
+
+
+def test_a_migration_is_shown_while_its_topics_leave(page: Page, job: PromptJob) -> None:
+    panel = page.get_by_role("region", name="Migrations")
+    expect(panel).to_be_hidden()
+    target = Target(serviceUrl="http://green:8080", brokerServiceUrl="pulsar://green:6650")
+    tell(job, "to-green", kind=IntentKind.MIGRATION_START, scope=NAMESPACE, target=target)
+    expect(panel).to_contain_text(f"{NAMESPACE} → http://green:8080")
+    expect(panel.locator(".state")).to_have_text("running")
+    tell(job, "wait", kind=IntentKind.MIGRATION_PAUSE, migration="to-green")
+    expect(panel.locator(".state")).to_have_text("paused")
 
 
 def test_a_broker_opens_with_what_it_owns(page: Page, job: PromptJob) -> None:

@@ -8,6 +8,7 @@ import { follow } from "./events.js";
 import { makeFleet } from "./fleet.js";
 import { time } from "./format.js";
 import { readColours } from "./heat.js";
+import { makeMigrations } from "./migrations.js";
 import { showOverview, showPulse } from "./overview.js";
 import { makePlans } from "./plans.js";
 import { wireTheme } from "./theme.js";
@@ -28,6 +29,7 @@ let again = false;
 const drawer = makeDrawer(() => cluster);
 const fleet = makeFleet((row) => drawer.openBroker(row), findOther);
 const decisions = makeDecisions((subject, round) => drawer.openWhy(subject, round));
+const migrations = makeMigrations();
 const caller = makeCaller(() => connect());
 const plans = makePlans(caller.mayChange);
 
@@ -117,7 +119,12 @@ async function readAll(name) {
   showOverview(overview);
   showPulse(link, overview);
   if (link === "away") setLink(overview.late ? "late" : "live", "The job has decided no round");
-  await Promise.all([fleet.show(name, overview), decisions.show(name), plans.show(name)]);
+  await Promise.all([
+    fleet.show(name, overview),
+    decisions.show(name),
+    plans.show(name),
+    migrations.show(name),
+  ]);
   suggest(fleet.names());
 }
 

@@ -1,0 +1,86 @@
+// Topics that go to another cluster: how far each migration is, and where each namespace stands.
+
+import { clusterPath, get } from "./api.js";
+import { byId, el } from "./dom.js";
+import { number, some, time, word } from "./format.js";
+
+const SHOWN = 5;
+const LOOK_MS = 2000; // As often as the job counts; rounds are much further apart.
+const MOVING = ["running", "rolling-back"];
+const STATES = ["migrated", "draining", "terminated", "replicating", "active"];
+
+export function makeMigrations() {
+  let cluster = "";
+  let told = "";
+  let timer = 0;
+
+  async function refresh() {
+    clearTimeout(timer);
+    const name = cluster;
+    const found = (await get(clusterPath(name, "migrations"))).slice(0, SHOWN);
+    if (name !== cluster) return;
+    byId("migrations").hidden = !found.length;
+    const now = JSON.stringify(found);
+    if (now !== told) {
+      told = now;
+      const open = new Set(openOnes());
+      byId("migration-list").replaceChildren(...found.map((each) => card(each, open)));
+    }
+    if (found.some((each) => MOVING.includes(each.migration.state))) {
+      // A failed look is told by what follows the events, and the next round looks again.
+      timer = setTimeout(() => refresh().catch(() => {}), LOOK_MS);
+    }
+  }
+
+  return {
+    async show(name) {
+      cluster = name;
+      await refresh();
+    },
+  };
+}
+
+/** The migrations whose namespaces are being read. */
+const openOnes = () =>
+  [...byId("migration-list").querySelectorAll("details[open]")].map((each) => each.dataset.id);
+
+function card({ migration, total, left, namespaces, ends }, open) {
+  const topics = left + total.migrated;
+  const names = Object.keys(namespaces).sort();
+  return el(`li.plan.${migration.state}`, {},
+    el("p.bar", {}, el("strong", {}, migration.id), el("span.state", {}, word(migration.state)),
+      el("span.gap"), el("small", {}, `${time(migration.at)}${migration.by && ` by ${migration.by}`}`)),
+    el("p", {}, `${migration.scope} → ${migration.target.serviceUrl || migration.target.serviceUrlTls}`),
+    shares(total, topics),
+    el("p", {}, [
+      `${number(total.migrated)} of ${some(topics, "topic")} gone`,
+      `wave ${migration.wave + 1} of ${migration.waves.length + 1}`,
+      `${some(total.backlog, "message")} left on blue`,
+      total.stays ? `${number(total.stays)} stay on green` : "",
+      end(migration, ends),
+    ].filter(Boolean).join(", ")),
+    migration.why && el("p", {}, migration.why),
+    names.length > 0 && el("details", { "data-id": migration.id, open: open.has(migration.id) },
+      el("summary", {}, some(names.length, "namespace")),
+      el("ul.shares", {}, ...names.map((name) => namespace(name, namespaces[name])))));
+}
+
+function end(migration, ends) {
+  if (migration.ended) return `ended ${time(migration.ended)}`;
+  return ends === null ? "" : `the last leaves about ${time(ends)}`;
+}
+
+function namespace(name, counts) {
+  const topics = STATES.reduce((sum, state) => sum + counts[state], 0);
+  return el("li", {}, el("span", {}, name), shares(counts, topics),
+    el("small", {}, `${number(counts.migrated)} of ${number(topics)}, ` +
+      `${some(counts.backlog, "message")} left`));
+}
+
+/** One bar: the topics by state, those that are gone first. */
+function shares(counts, topics) {
+  const parts = STATES.filter((state) => counts[state]);
+  const said = parts.map((state) => `${number(counts[state])} ${word(state)}`).join(", ");
+  return el("span.stack", { role: "img", "aria-label": said || "no topic is named yet", title: said },
+    ...parts.map((state) => el(`i.${state}`, { css: { "--share": counts[state] / topics } })));
+}
