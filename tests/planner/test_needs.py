@@ -156,7 +156,7 @@ def test_a_burst_says_nothing_of_the_bundles_beside_it() -> None:
     """What a burst takes beyond its traffic counts as its own, and is gone with it; dealt out to
     the bundles beside it, it would make them look heavy until they have moved away."""
     run = world(need__told=False)
-    before, _ = learned(run, 5)
+    before, _ = learned(run, 12)
     history = run.state.histories.trimtab
     # Leaps have come back after some minutes before.
     leaps = LeapRecord(returned=(0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0))
@@ -169,6 +169,6 @@ def test_a_burst_says_nothing_of_the_bundles_beside_it() -> None:
     factor[bursts] = 4.0
     run.world.vary(factor)
     assert run.world.levels[broker] > before.usage[broker] + 0.1
-    fleet, _ = learned_again(run, 5, 12)
+    fleet, _ = learned_again(run, 12, 19)
     assert fleet.passing == 1
     np.testing.assert_allclose(fleet.usage, before.usage, atol=0.01)

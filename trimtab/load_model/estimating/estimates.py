@@ -120,10 +120,10 @@ class Estimates:
 
     @property
     def far(self) -> Bools:
-        """(m,) whether the newest sample is an outlier."""
+        """(m,) whether the newest sample is an outlier, as far as the noise is known."""
         apart = np.log(np.maximum(self.last, _TINY) / np.maximum(self.level, _TINY))
         far: Bools = np.abs(apart) > FAR * np.sqrt(self.variance)
-        return far & (self.seen > 0)
+        return far & (counted_samples(self.seen) > 0)
 
     @property
     def outlying(self) -> Outlying:
