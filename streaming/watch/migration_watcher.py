@@ -87,8 +87,12 @@ class MigrationWatcher:
         show_migrations(self._shown, cluster, Counter(m.state for m in found.values()), total)
 
     def _tell(self, cluster: str, migration: Migration, counts: tuple[Counts, ...]) -> None:
-        unseen = self._store.unnamed(migration)
-        if advance(migration, counts, unseen, migration.seen) != migration:
+        last = migration.seen
+        furthest = advance(migration, counts, 0, last)
+        steps = (furthest.state, furthest.wave) != (migration.state, migration.wave)
+        # It reads the names of all bundles: only while some are unnamed, and before a step.
+        unseen = self._store.unnamed(migration) if migration.unseen or steps else 0
+        if advance(migration, counts, unseen, last) != migration:
             self._publisher.migration(cluster, migration.id, counts, unseen)
 
 

@@ -67,7 +67,7 @@ def test_a_record_that_names_no_owner_where_one_serves_is_not_restored(
 def test_the_end_of_a_partition_is_not_waited_for(
     bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store is closed meanwhile. Whoever waited here would wait longer than a test may take."""
+    """The store is closed meanwhile. A reader that waits here waits longer than a test may take."""
     monkeypatch.setattr(sinks.kafka.journal_reader, "TIMEOUT_SECONDS", 3600.0)
     write(bootstrap, topic, [(row, BUNDLES[row], change(BUNDLES[row], 1, 1)) for row in range(4)])
     assert len(newest_records(bootstrap, "c")) == 4

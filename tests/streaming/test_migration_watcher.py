@@ -22,6 +22,8 @@ class Shelf:
     topics: dict[str, Counts] = field(default_factory=dict)
     unseen: int = 0
     absent: bool = False
+    looks: int = 0
+    """How often all bundles were read."""
     said: list[tuple[Any, ...]] = field(default_factory=list)
     clusters: frozenset[str] = frozenset({"blue"})
 
@@ -36,6 +38,7 @@ class Shelf:
         return self.topics
 
     def unnamed(self, migration: Migration) -> int:  # noqa: ARG002 - of any
+        self.looks += 1
         return self.unseen
 
     def migration(self, *said: object) -> None:
@@ -79,3 +82,17 @@ def test_an_absent_redis_is_asked_again() -> None:
     shelf.absent = False
     watcher.look()
     assert len(shelf.said) == 1
+
+
+def test_bundles_are_read_while_some_are_unnamed_and_before_a_step_only() -> None:
+    it = replace(RUNNING, waves=(Wave(("t/one",)),))
+    shelf = Shelf([it], {"0": Counts(active=2)})
+    watcher = MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS))
+    watcher.look()
+    assert shelf.looks == 0
+    shelf.known = [replace(it, unseen=1)]
+    watcher.look()
+    assert shelf.looks == 1
+    shelf.known, shelf.topics = [it], {"0": Counts(migrated=2)}
+    watcher.look()
+    assert shelf.looks == 2
