@@ -12,7 +12,7 @@ import structlog
 
 from sinks.kafka.publisher import Outgoing
 from trimtab.doubt import Doubt
-from trimtab.migration.migration import Counts
+from trimtab.migration.migration import Counts, Migration
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
@@ -71,16 +71,18 @@ class IntentPublisher:
         log.info(f"ownership is {level.value}", cluster=cluster, cause=cause)
 
     def migration(
-        self, cluster: str, migration: str, counts: tuple[Counts, ...], unseen: int
+        self, cluster: str, migration: Migration, counts: tuple[Counts, ...], unseen: int
     ) -> None:
-        """Announce how far a migration's topics have come."""
+        """Announce how far a migration's topics had come while it was as it is given."""
         with self._lock:
             self._add(
                 Intent(
                     id=self._next(),
                     kind=IntentKind.MIGRATION_PROGRESS,
                     cluster=cluster,
-                    migration=migration,
+                    migration=migration.id,
+                    state=migration.state,
+                    wave=migration.wave,
                     counts=counts,
                     unseen=unseen,
                 )

@@ -49,7 +49,7 @@ class Publisher(Protocol):
     """`streaming.watch.intent_publisher.IntentPublisher`."""
 
     def migration(
-        self, cluster: str, migration: str, counts: tuple[Counts, ...], unseen: int
+        self, cluster: str, migration: Migration, counts: tuple[Counts, ...], unseen: int
     ) -> None: ...
 
 
@@ -80,20 +80,29 @@ class MigrationWatcher:
         total = Counts()
         for migration in found.values():
             if migration.state in CLAIMING:
-                counts = by_wave(migration, self._store.counts(cluster, migration.id))
-                total = sum_up(total, *counts)
+                counts = self._counts(migration)
                 if migration.state in UNDER_WAY:
-                    self._tell(cluster, migration, counts)
+                    counts = self._tell(migration, counts)
+                total = sum_up(total, *counts)
         show_migrations(self._shown, cluster, Counter(m.state for m in found.values()), total)
 
-    def _tell(self, cluster: str, migration: Migration, counts: tuple[Counts, ...]) -> None:
-        last = migration.seen
+    def _tell(self, migration: Migration, counts: tuple[Counts, ...]) -> tuple[Counts, ...]:
+        """Publish what follows from the counts, or from those read anew, which are returned."""
+        unseen, last = 0, migration.seen
         furthest = advance(migration, counts, 0, last)
         steps = (furthest.state, furthest.wave) != (migration.state, migration.wave)
-        # It reads the names of all bundles: only while some are unnamed, and before a step.
-        unseen = self._store.unnamed(migration) if migration.unseen or steps else 0
+        if migration.unseen or steps:
+            # It reads the names of all bundles: only while some are unnamed, and before a step.
+            unseen = self._store.unnamed(migration)
+            # After it: an owner enlists topics, then names the bundle. Counts that were read
+            # earlier would lack topics of a bundle that is named by now.
+            counts = self._counts(migration)
         if advance(migration, counts, unseen, last) != migration:
-            self._publisher.migration(cluster, migration.id, counts, unseen)
+            self._publisher.migration(migration.cluster, migration, counts, unseen)
+        return counts
+
+    def _counts(self, migration: Migration) -> tuple[Counts, ...]:
+        return by_wave(migration, self._store.counts(migration.cluster, migration.id))
 
 
 def by_wave(migration: Migration, counts: Mapping[str, Counts]) -> tuple[Counts, ...]:

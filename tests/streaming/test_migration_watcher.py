@@ -12,6 +12,7 @@ from tests.support.migrations import RUNNING
 from trimtab.metrics import job as metrics
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Wave
+from trimtab.migration.progress import advance
 
 
 @dataclass
@@ -50,7 +51,7 @@ def test_new_counts_are_published_by_wave() -> None:
     shelf = Shelf([it], {"0": Counts(active=2), "t/one": Counts(active=2)})
     watcher = MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS))
     watcher.look()
-    assert shelf.said == [("blue", "m", (Counts(active=2), Counts()), 0)]
+    assert shelf.said == [("blue", it, (Counts(active=2), Counts()), 0)]
 
 
 def test_counts_from_which_nothing_follows_are_not_published() -> None:
@@ -66,6 +67,29 @@ def test_known_counts_that_open_the_next_wave_are_published() -> None:
     shelf = Shelf([it], {"0": Counts(migrated=1)})
     MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS)).look()
     assert len(shelf.said) == 1
+
+
+def test_topics_that_are_enlisted_during_a_look_are_counted_before_their_bundle_is_named() -> None:
+    """An owner enlists five topics and names its bundle just after the first of the two reads."""
+
+    class Busy(Shelf):
+        def unnamed(self, migration: Migration) -> int:
+            found = super().unnamed(migration)
+            self.enlist()
+            return found
+
+        def counts(self, cluster: str, migration: str) -> dict[str, Counts]:
+            found = dict(super().counts(cluster, migration))
+            self.enlist()
+            return found
+
+        def enlist(self) -> None:
+            self.topics, self.unseen = {"0": Counts(active=5)}, 0
+
+    shelf = Busy([replace(RUNNING, unseen=1)], unseen=1)
+    MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS)).look()
+    [(_, migration, counts, unseen)] = shelf.said
+    assert advance(migration, counts, unseen, 1).state is MigrationState.RUNNING
 
 
 def test_migrations_that_have_ended_are_left() -> None:

@@ -176,6 +176,29 @@ def test_a_web_url_alone_is_refused_and_so_is_an_empty_one() -> None:
         assert (state, rule) == ("refused", "invalid-target")
 
 
+def test_a_rollback_does_not_end_by_counts_from_before_it() -> None:
+    """What is terminated between the watcher's look and the rollback is missing in them."""
+    it = cluster()
+    it.take([start()], 1000)
+    row = said(
+        Kind.MIGRATION_PROGRESS, migration="m", counts=[{"active": 5}], state="running", wave=0
+    )
+    it.take([verb(Kind.MIGRATION_ROLL_BACK), row], 2000)
+    assert states(it) == {"m": "rolling-back"}
+
+
+def test_a_wave_does_not_end_by_what_was_seen_of_the_one_before() -> None:
+    """Its bundles are not named yet: the last topics of the scope may have been created since."""
+    it = cluster()
+    it.take([start(waves=[{"scopes": [TOPIC]}])], 1000)
+    row = said(
+        Kind.MIGRATION_PROGRESS, migration="m", counts=[{"migrated": 1}, {}], state="running"
+    )
+    it.take([row], 2000)
+    it.take([row], 3000)
+    assert [(each.state, each.wave) for each in it.memory.migrations.items] == [("running", 1)]
+
+
 def test_counts_of_a_migration_that_is_forgotten_change_nothing() -> None:
     it = cluster()
     rows, _ = it.take([progress(0, Counts(migrated=1))], 1000)

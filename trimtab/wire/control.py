@@ -11,6 +11,7 @@ import msgspec
 
 from trimtab.controls import Mode
 from trimtab.doubt import Doubt
+from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Gate, Target, Wave
 from trimtab.policies import Isolation
 from trimtab.wire.command import LARGEST
@@ -123,7 +124,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``id`` links it to its outcome (`trimtab.wire.intent_outcome`): a second intent of an operator
     with the same id is the same request. ``at`` is the writer's clock (epoch ms), for readers only.
-    It, ``page``, ``generation``, ``unseen`` and ``counts`` are from 0 to 2^53.
+    It, ``page``, ``generation``, ``wave``, ``unseen`` and ``counts`` are from 0 to 2^53.
     """
 
     id: str
@@ -161,6 +162,10 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waves: tuple[Wave, ...] = ()
     gate: Gate | None = None
     migrated: bool = False
+    state: MigrationState | None = None
+    """Of ``migration`` when ``counts`` were read; null: not said."""
+    wave: int = 0
+    """The last that had begun then."""
     counts: tuple[Counts, ...] = ()
     unseen: int = 0
     generation: int = 0
@@ -173,7 +178,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise ValueError("a time, a page, a generation or a count is negative or beyond 2^53")
 
     def _numbers(self) -> Iterator[int]:
-        yield from (self.at, self.page, self.generation, self.unseen)
+        yield from (self.at, self.page, self.generation, self.wave, self.unseen)
         for counts in self.counts:
             yield from counts.numbers()
 

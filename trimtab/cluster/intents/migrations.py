@@ -99,7 +99,9 @@ def _namespace(migrations: Migrations, intent: Intent, check: float, now_ms: int
 
 def _progress(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
     it = migrations.find(intent.migration)
-    if it is None:
+    # Counts of another state or wave are out of date: what was being terminated while they were
+    # read is missing in them, and a rollback would end without it.
+    if it is None or (intent.state, intent.wave) not in ((None, 0), (it.state, it.wave)):
         return migrations
     seen = advance(it, intent.counts, intent.unseen, now_ms)
     return migrations.with_item(replace(seen, check=check))
