@@ -300,6 +300,7 @@ class Agent:
         lapses = self._lease.lapses
         self._renew_without_a_gap(lapses)
         look_again(self._obeyer, lambda: self._keep_the_lease(lapses))
+        self._mover.doubt()
         self._was_closed = False
         self._look_at = self._links.clock() + self._settings.look_every
 

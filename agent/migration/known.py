@@ -22,13 +22,16 @@ class KnownTopics:
         self.migrations: Mapping[str, Migration] = {}
         """By id; replaced, never changed."""
         self._bundles: dict[str, dict[str, TopicRecord]] = {}
-        self._redirects: dict[str, Target] = {}
+        self._redirects: dict[str, tuple[str, Target]] = {}
+        """Topic to its bundle and green."""
 
     def green_for(self, topic: str) -> Target | None:
         """Where clients of a topic go that is redirected; or a topic that is to be created."""
         redirect = self._redirects.get(topic)
-        if redirect is not None or is_system(topic):
-            return redirect
+        if redirect is not None:
+            return redirect[1]
+        if is_system(topic):
+            return None
         taking = (each for each in self.migrations.values() if each.takes_new(topic))
         return next((each.target for each in taking), None)
 
@@ -90,10 +93,12 @@ class KnownTopics:
         self._bundles[bundle][topic] = record
         migration = self.migrations.get(record.migration)
         if migration is not None and record.state in REDIRECTING:
-            self._redirects[topic] = migration.target
+            self._redirects[topic] = bundle, migration.target
         else:
             self._redirects.pop(topic, None)
 
     def _forget(self, bundle: str) -> None:
         for topic in self._bundles.pop(bundle, ()):
-            self._redirects.pop(topic, None)
+            # The children of a bundle that was split have its topics before it is forgotten.
+            if self._redirects.get(topic, ("",))[0] == bundle:
+                del self._redirects[topic]

@@ -74,7 +74,9 @@ class Mover:
         self._due = deque[tuple[str, str]]()
         """Bundles to be listed, and topics with a step that is due, in the present look."""
         self._half_done = set[str]()
-        """Topics whose record says more than the broker has done."""
+        """Topics for which the broker has done more, or less, than their record says."""
+        self._unread = set[str]()
+        """Bundles whose topics' records are to be read again."""
         self._named: dict[tuple[str, str], tuple[Epoch, int]] = {}
         self.counts = Counter[tuple[Step, bool]]()
         """Steps by kind, and whether they succeeded."""
@@ -93,6 +95,12 @@ class Mover:
     def wake(self) -> None:
         """Look at once, as something has changed."""
         self._look_at = -math.inf
+
+    def doubt(self) -> None:
+        """Read all records again with the next look, and name all bundles again: a store that was
+        restored or emptied may have lost some."""
+        self._unread.update(self._holdings.bundles())
+        self._named.clear()
 
     def resume(self, bundle: str) -> None:
         """Read what became of a bundle's topics, and make the broker do what it says, before the
@@ -142,8 +150,9 @@ class Mover:
         epoch = self._holdings.epoch(bundle)
         if epoch is None:
             return
-        if not self._known.has(bundle):
+        if bundle in self._unread or not self._known.has(bundle):
             self._known.learn(bundle, self._store.topics_in(self._cluster, bundle))
+            self._unread.discard(bundle)
         topics = {topic for topic in broker.topics_of(bundle) if not is_system(topic)}
         changes = [
             self._change(bundle, epoch, topic, TopicEvent.ENLIST, migration)
@@ -206,8 +215,9 @@ class Mover:
         now = self._known.case_of(bundle, case.topic)
         if now is None:
             return
-        if now.record.state is not case.record.state:
-            # The broker did not follow the record that it has just got.
+        if now.record.state is not case.record.state or now.record.state is TopicState.ACTIVE:
+            # The broker did not follow the record that it has just got; or holds the producers of
+            # a topic that the next look may leave alone.
             self._half_done.add(case.topic)
         record = now.record
         change = self._change(bundle, epoch, case.topic, None, case.migration, record.backlog)

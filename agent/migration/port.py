@@ -75,6 +75,11 @@ class Migrating(Protocol):
         """
         ...
 
+    def release(self, topic: str) -> None:
+        """Let producers in again that were held. A topic that was terminated or removed stays so:
+        the record may be lost that says it."""
+        ...
+
     def reopen(self, topic: str) -> None:
         """Serve the topic here again, as before it was held or terminated. Subscriptions that were
         redirected are there again, each from where it stood: what is written before their consumers

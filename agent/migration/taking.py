@@ -70,6 +70,10 @@ def restore(broker: Migrating, case: Case) -> None:
         case _:
             if migration.state in _BACK:
                 broker.reopen(topic)
+            else:
+                # Held for a step that failed. No more: the store may have lost the record of the
+                # end of its writes, and green takes them.
+                broker.release(topic)
 
 
 def _begin(broker: Migrating, case: Case, ask: Ask) -> None:
@@ -123,8 +127,8 @@ def _follow(broker: Migrating, case: Case, outcome: TopicOutcome) -> None:
     record = outcome.record
     if outcome.reason in _ELSEWHERE:
         return
-    if record is None or record.state is TopicState.ACTIVE:
-        broker.reopen(case.topic)
+    if record is None:
+        broker.release(case.topic)
     elif not outcome.accepted or record.state not in _DONE_BEFORE:
         restore(broker, case._replace(record=record))
 

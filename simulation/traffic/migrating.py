@@ -90,6 +90,10 @@ class MigratingBroker(TrafficBroker):
     def take_back(self, topic: str, target: Target) -> bool:
         return self._green(target).give_back(topic, self._home)
 
+    def release(self, topic: str) -> None:
+        with self.desk.lock:
+            self.desk.withheld.discard(topic)
+
     def reopen(self, topic: str) -> None:
         self._step(topic, Step.REOPEN, Target())
 

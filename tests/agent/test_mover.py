@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
 from agent.migration.mover import IDLE_S, PART_S, Mover
+from agent.migration.port import CannotMigrate
 from sinks.errors import StoreUnavailable
 from tests.agent.support import Clock, Recorder
 from tests.support.migrating_broker import MigratingBroker, Storage
@@ -59,7 +60,7 @@ class Place:
         self.store.owners[BUNDLE] = (name, epoch)
         self.store.sessions[name] = str(self.epoch)
         self.broker = MigratingBroker(self.storage, BUNDLE)
-        holdings = Holdings(self.clock)
+        self.holdings = holdings = Holdings(self.clock)
         holdings.extend(1e9)
         self.mover = Mover("c", name, self.epoch, self.broker, self.store, holdings, self.clock)
         self.mover.resume(BUNDLE)
@@ -125,7 +126,7 @@ def test_resources_are_created_on_green_before_blue_accepts_no_write(place: Plac
     assert (place.state(), log.ended) == ("active", False)
     assert place.store.records[ONE].problem == "cannot create"
     assert place.store.counts("m")["0"] == Counts(active=1, attempts=1, errors=1)
-    assert place.look() == ["create one", "hold one", "terminate one"]
+    assert place.look() == ["release one", "create one", "hold one", "terminate one"]
     assert place.store.records[ONE].problem == ""
 
 
@@ -216,8 +217,79 @@ def test_a_rollback_that_came_meanwhile_releases_the_producers(place: Place) -> 
         place.store.known = {"m": back}
 
     place.broker.create_on = meanwhile  # type: ignore[method-assign]
-    assert place.look() == ["create one", "hold one", "reopen one"]
+    assert place.look() == ["create one", "hold one", "release one"]
     assert (place.state(), place.broker.held) == ("active", set())
+
+
+@pytest.mark.parametrize(
+    "state", [MigrationState.PAUSED, MigrationState.ROLLING_BACK, MigrationState.ROLLED_BACK]
+)
+def test_producers_that_were_held_for_a_step_that_failed_are_let_in(
+    place: Place, state: MigrationState
+) -> None:
+    """What fails is asked after they were held; then nothing more is due for the topic."""
+    log = place.storage.topic(ONE)
+    place.migrate()
+    backlog = place.broker.replication_backlog
+
+    def fails(topic: str) -> int:
+        place.broker.replication_backlog = backlog  # type: ignore[method-assign]
+        raise CannotMigrate(f"cannot ask for {topic}")
+
+    place.broker.replication_backlog = fails  # type: ignore[method-assign]
+    assert place.look() == ["create one", "hold one"]
+    assert place.state() == "active"
+    place.migrate(state)
+    place.look()
+    assert (place.broker.held, log.ended) == (set(), False)
+
+
+def test_a_topic_whose_record_is_lost_is_not_written_on_blue_again(place: Place) -> None:
+    """Its producers are on green. It is enlisted anew, and goes the same way."""
+    log = place.storage.topic(ONE, slow=0)
+    log.written = 3
+    place.migrate()
+    place.look()
+    place.look()
+    place.storage.green[ONE] = 1
+    place.store.records.clear()
+    log.subscriptions["slow"] = 1
+    for _ in range(3):
+        place.look()
+        assert log.ended
+    assert place.state() == "draining"
+
+
+def test_a_record_that_was_restored_to_an_earlier_one_is_followed(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    earlier, marks = dict(place.store.records), dict(place.store.marks)
+    place.look()
+    assert place.state() == "migrated"
+    place.store.records, place.store.marks = earlier, {}
+    place.mover.doubt()
+    place.look()
+    assert place.state() == "migrated"
+    assert place.store.marks == marks
+
+
+def test_redirects_of_a_bundle_that_was_split_outlive_it(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    place.storage.green[ONE] = 1
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.look()
+    place.migrate(MigrationState.ROLLED_BACK)
+    place.look()
+    assert place.state() == "migrated"
+    for half in ("t/ns/0x00000000_0x7fffffff", "t/ns/0x7fffffff_0xffffffff"):
+        place.mover.resume(half)
+        place.holdings.hold(half, Epoch(1, place.epoch))
+    place.holdings.drop(BUNDLE)
+    place.look()
+    assert place.mover.green_for(ONE) == GREEN
 
 
 def test_a_topic_that_users_deleted_is_forgotten(place: Place) -> None:

@@ -95,6 +95,10 @@ class MigratingBroker(Recorder):
         self.storage.green.pop(topic, None)
         return True
 
+    def release(self, topic: str) -> None:
+        self._do("release", topic)
+        self.held.discard(topic)
+
     def reopen(self, topic: str) -> None:
         self._do("reopen", topic)
         log = self.storage.blue.setdefault(topic, Log())
