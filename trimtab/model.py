@@ -29,6 +29,7 @@ its name could read and write the keys of another.
 """
 
 _SUBJECT = re.compile(SUBJECT_PATTERN)
+_MONITORING = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?[^/:]+:\d+")
 
 
 class Epoch(NamedTuple):
@@ -97,6 +98,11 @@ def within(bundle: str, part: str) -> bool:
 def namespace_of(bundle: str) -> str:
     """The namespace of a bundle whose name was checked before."""
     return bundle.rsplit("/", 1)[0]
+
+
+def is_monitoring_namespace(namespace: str) -> bool:
+    """Whether a namespace is a broker's heartbeat or SLA namespace."""
+    return bool(_MONITORING.fullmatch(namespace))
 
 
 def parse_subject(key: str) -> tuple[ClusterId, BrokerId]:

@@ -6,7 +6,6 @@ Strategies see rows (integers), never names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,7 +15,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.controls import NO_CONTROLS, Controls
-from trimtab.model import NO_EPOCH, Epoch, namespace_of
+from trimtab.model import NO_EPOCH, Epoch, is_monitoring_namespace, namespace_of
 from trimtab.names import kept as kept_names
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.repair_needs import NOTHING_TO_REPAIR, RepairNeeds
@@ -136,9 +135,6 @@ class View:
         return NO_EPOCH if record is None else record.epoch
 
 
-_MONITORING = re.compile(r"(?:pulsar|sla-monitor)/(?:[^/]+/)?[^/:]+:\d+")
-
-
 def is_monitoring(bundle: str) -> bool:
     """Whether a bundle belongs to a heartbeat or SLA namespace: tied to its broker, never moved."""
     # Few do, and the prefix test is cheap.
@@ -148,11 +144,6 @@ def is_monitoring(bundle: str) -> bool:
 def spreads_always(namespace: str) -> bool:
     """Whether Pulsar spreads the namespace's bundles by count, whatever the settings say."""
     return f"{namespace}/".startswith("pulsar/system/")
-
-
-def is_monitoring_namespace(namespace: str) -> bool:
-    """Whether a namespace is a broker's heartbeat or SLA namespace."""
-    return namespace.startswith(_PREFIXES) and bool(_MONITORING.fullmatch(namespace))
 
 
 _PREFIXES = ("pulsar/", "sla-monitor/")

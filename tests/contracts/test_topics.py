@@ -32,7 +32,7 @@ from trimtab.migration.topic_life import (
     TopicState,
 )
 from trimtab.model import Epoch
-from trimtab.ownership import State
+from trimtab.ownership import SERVING, State
 from trimtab.store.ring import position
 from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import (
@@ -80,11 +80,16 @@ class Place:
         self.shelf.sessions = {A: "1", B: "1"}
         self.owned_by(A, EPOCH)
 
-    def owned_by(self, broker: str, epoch: Epoch, state: State = State.OWNED) -> None:
-        self.shelf.owners[BUNDLE] = (broker, epoch)
+    def owned_by(
+        self, broker: str, epoch: Epoch, state: State = State.OWNED, bundle: str = BUNDLE
+    ) -> None:
+        if state in SERVING:
+            self.shelf.owners[bundle] = (broker, epoch)
+        else:
+            self.shelf.owners.pop(bundle, None)
         if self.client is not None:
             text = msgspec.json.encode(Record(state=state, epoch=epoch, owner=broker))
-            self.client.hset(ownership_key(self.cluster), BUNDLE, text)
+            self.client.hset(ownership_key(self.cluster), bundle, text)
 
     def migrate(self, state: MigrationState = MigrationState.RUNNING, **more: object) -> None:
         it = Migration("m", self.cluster, CLUSTER, GREEN, state)
@@ -258,6 +263,39 @@ def test_an_owner_that_was_replaced_is_refused_and_the_next_goes_on(place: Place
     place.owned_by(B, after)
     assert place.ask("terminate", "active").reason is TopicRefused.NOT_OWNER
     assert place.ask("terminate", "active", broker=B, epoch=after).accepted
+
+
+def test_a_record_of_another_migration_is_changed_by_none_but_that_one(place: Place) -> None:
+    place.migrate()
+    place.put(record(TopicState.TERMINATED, migration="earlier"))
+    for event in ("drain", "finish", None):
+        assert place.ask(event, "terminated").reason is TopicRefused.OTHER_MIGRATION
+    assert place.counts() == {}
+
+
+def test_a_bundle_that_was_given_away_is_served_no_more(place: Place) -> None:
+    """Its record still names the broker, by the same epoch."""
+    place.migrate()
+    place.owned_by(A, EPOCH, State.ASSIGNING)
+    assert place.ask("enlist").reason is TopicRefused.NOT_OWNER
+
+
+@pytest.mark.parametrize("name", ["a b", "a\tb", "ü", "a:b"])
+def test_topics_with_any_name_are_found_by_the_next_owner(place: Place, name: str) -> None:
+    place.migrate()
+    topic = f"persistent://public/orders/{name}"
+    assert place.ask("enlist", topic=topic, position=position(topic)).accepted
+    assert list(place.store.topics_in(place.cluster, BUNDLE)) == [topic]
+
+
+def test_topics_of_a_namespace_of_a_cluster_are_found_by_the_next_owner(place: Place) -> None:
+    """Pulsar's old names, which have a cluster before the namespace."""
+    place.migrate()
+    topic, bundle = "persistent://public/east/orders/x", "public/east/orders/0x00000000_0xffffffff"
+    place.owned_by(A, EPOCH, bundle=bundle)
+    asked = place.ask("enlist", topic=topic, bundle=bundle, position=position(topic))
+    assert asked.accepted
+    assert list(place.store.topics_in(place.cluster, bundle)) == [topic]
 
 
 def test_an_owner_that_hands_over_serves_until_then(place: Place) -> None:

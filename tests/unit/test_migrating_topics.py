@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from tests.support.migrations import RUNNING
 from trimtab.migration.life import ONWARD, MigrationState
 from trimtab.migration.migration import Counts, Migration, Wave
-from trimtab.migration.scopes import CLUSTER, covers, is_scope, is_system, overlap
+from trimtab.migration.scopes import (
+    CLUSTER,
+    covers,
+    is_scope,
+    is_system,
+    namespace_of,
+    overlap,
+)
 from trimtab.migration.steps import Step, next_step
 from trimtab.migration.topic_life import (
     REDIRECTING,
@@ -22,6 +29,7 @@ from trimtab.migration.topic_life import (
     TopicState,
     allows,
 )
+from trimtab.store.lookup import parse_topic
 
 TOPIC = "persistent://public/orders/invoices"
 OTHERS = [
@@ -112,6 +120,15 @@ def test_a_scope_covers_a_topic_exactly_if_it_overlaps_with_it(scope: str, topic
     assert covers(scope, topic) is overlap(scope, topic)
 
 
+@pytest.mark.parametrize("name", ["a b", "a\tb", "ü", "a://b", "%2F"])
+def test_a_topic_may_have_any_name_in_its_namespace(name: str) -> None:
+    topic = f"non-persistent://public/orders/{name}"
+    namespace = parse_topic(topic)[1]
+    assert covers(namespace, topic)
+    assert not covers("public/order", topic)
+    assert namespace_of(topic) == namespace
+
+
 @given(scopes, scopes)
 def test_scopes_overlap_both_ways(one: str, other: str) -> None:
     assert overlap(one, other) is overlap(other, one)
@@ -139,7 +156,8 @@ def test_a_scope_is_the_cluster_a_namespace_or_a_topic(text: str, is_one: bool) 
 def test_topics_for_pulsars_own_use_do_not_migrate() -> None:
     assert is_system("persistent://public/orders/__change_events")
     assert is_system("persistent://public/orders/__transaction_buffer_snapshot")
-    assert is_system("non-persistent://pulsar/system/10.0.0.7:8080/heartbeat") is False
+    assert is_system("persistent://pulsar/10.0.0.7:8080/healthcheck")
+    assert is_system("non-persistent://pulsar/east/10.0.0.7:8080/healthcheck")
     assert is_system("persistent://pulsar/system/loadbalancer")
     assert not is_system(TOPIC)
 

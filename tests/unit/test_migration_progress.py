@@ -152,6 +152,10 @@ def test_waves_and_gates_are_refused_with_all_reasons() -> None:
     waves = (Wave(()), Wave(("t/two",), 0.0), Wave(("nothing",)), Wave(("t/one",), 1.0))
     problems = list(scope_flaws("t/one", waves, Gate(backlog=-1, errors=1.5)))
     assert [each.split(":")[0] for each in problems] == ["waves"] * 4 + ["gate"] * 2
+    assert list(scope_flaws("t/one", (), Gate(backlog=10**30, errors=float("nan")))) == [
+        "gate: backlog must be from 0 to 2^53",
+        "gate: errors must be a share from 0 to 1",
+    ]
     many = (Wave((CLUSTER,)),) * (MOST_WAVES + 1)
     assert len(list(scope_flaws(CLUSTER, many, Gate()))) == 1
     assert len(list(scope_flaws(CLUSTER, (Wave(("t/x",) * (MOST_SCOPES + 1)),), Gate()))) == 1

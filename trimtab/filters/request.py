@@ -10,7 +10,8 @@ import numpy as np
 
 from trimtab.arrays import RATE_IN, RATE_OUT, TOPICS, Floats, Ints
 from trimtab.filters.isolation import Permits
-from trimtab.view import View, is_monitoring_namespace
+from trimtab.model import is_monitoring_namespace
+from trimtab.view import View
 
 
 class Expected(NamedTuple):

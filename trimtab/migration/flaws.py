@@ -13,6 +13,8 @@ MOST_WAVES: Final = 100
 """Of one migration. Fewer: not a wave for each large tenant; more: its progress fills an intent."""
 MOST_SCOPES: Final = 1000
 """Of one wave."""
+MOST_BACKLOG: Final = 1 << 53
+"""Of a gate: JSON knows no bound, and what is kept in state has 64 bits."""
 _SCHEMES: Final = {
     "serviceUrl": ("http",),
     "serviceUrlTls": ("https",),
@@ -50,8 +52,8 @@ def scope_flaws(scope: str, waves: Sequence[Wave], gate: Gate) -> Iterator[str]:
         yield f"waves: are more than {MOST_WAVES}"
     for number, wave in enumerate(waves[:MOST_WAVES], 1):
         yield from _wave_flaws(f"waves: wave {number}", wave, scope)
-    if gate.backlog < 0:
-        yield "gate: backlog is negative"
+    if not 0 <= gate.backlog <= MOST_BACKLOG:
+        yield "gate: backlog must be from 0 to 2^53"
     if not 0.0 <= gate.errors <= 1.0:
         yield "gate: errors must be a share from 0 to 1"
 

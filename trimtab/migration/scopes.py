@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from trimtab.model import is_monitoring_namespace
+
 CLUSTER: Final = "cluster"
 """The scope that has all topics."""
 
 _NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
 """The characters of Pulsar's NamedEntity."""
+_DOMAINS: Final = ("persistent", "non-persistent")
 _TOPIC: Final = re.compile(r"(?:non-)?persistent://([-=:.\w]+/[-=:.\w]+)/[^/\x00-\x20\x7f]+")
 _SYSTEM: Final = re.compile(r"__change_events|__transaction_.*|__trimtab.*")
 """Pulsar's topics for its own use, by the last part of their name."""
@@ -26,9 +29,11 @@ def is_scope(text: str) -> bool:
 
 def namespace_of(scope: str) -> str:
     """The namespace of a topic, or of a scope; empty for the cluster's."""
-    topic = _TOPIC.fullmatch(scope)
-    if topic is not None:
-        return topic[1]
+    domain, _, rest = scope.partition("://")
+    if rest and domain in _DOMAINS:
+        # As `trimtab.store.lookup.parse_topic`: a topic may have any name, also one that is no
+        # scope of its own.
+        return "/".join(rest.split("/", 3)[:-1])
     return "" if scope == CLUSTER else scope
 
 
@@ -43,6 +48,8 @@ def overlap(one: str, other: str) -> bool:
 
 
 def is_system(topic: str) -> bool:
-    """Whether a topic is Pulsar's own: each cluster has its own, and none migrates."""
+    """Whether a topic is Pulsar's own, or a broker's heartbeat: none of them migrates."""
     namespace, _, name = topic.removeprefix("non-").removeprefix("persistent://").rpartition("/")
-    return namespace == "pulsar/system" or bool(_SYSTEM.fullmatch(name))
+    if namespace == "pulsar/system" or is_monitoring_namespace(namespace):
+        return True
+    return bool(_SYSTEM.fullmatch(name))

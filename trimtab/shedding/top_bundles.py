@@ -24,8 +24,9 @@ from trimtab.arrays import (
     Floats,
     Ints,
 )
+from trimtab.model import is_monitoring_namespace
 from trimtab.settings import Settings
-from trimtab.view import View, is_monitoring_namespace
+from trimtab.view import View
 
 _SYSTEM = "pulsar/system"
 

@@ -19,10 +19,9 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.model import InvalidName, parse_bundle
+from trimtab.model import InvalidName, is_monitoring_namespace, parse_bundle
 from trimtab.ownership import State
 from trimtab.tiling import flaws
-from trimtab.view import is_monitoring_namespace
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Candidate
 

@@ -56,6 +56,11 @@ local function migration_of(id)
   return found
 end
 
+-- Of the bundle: where the next owner looks. Names of topics may have any character.
+local function namespace_of(change)
+  return string.match(change.bundle, "^(.+)/[^/]*$") or ""
+end
+
 local function readable_topic(text)
   local decoded, topic = pcall(cjson.decode, text or "")
   local sound = decoded and type(topic) == "table" and type(topic.state) == "string"
@@ -131,7 +136,7 @@ local function written(topic)
 end
 
 local function write(change, topic, state, stays)
-  local namespace = string.match(change.topic, "://([^/]+/[^/]+)/")
+  local namespace = namespace_of(change)
   local topics, places = PREFIX .. "topics:" .. namespace, PREFIX .. "places:" .. namespace
   local is_new = change.event == "enlist"
   local after = { state = state, migration = change.migration, wave = is_new and change.wave or topic.wave or 0,
@@ -159,7 +164,7 @@ end
 
 local outcomes = {}
 for i, change in ipairs(call.changes or {}) do
-  local namespace = string.match(change.topic, "://([^/]+/[^/]+)/") or ""
+  local namespace = namespace_of(change)
   local text = redis.call("HGET", PREFIX .. "topics:" .. namespace, change.topic)
   local topic = readable_topic(text)
   local state, why = judge(change, topic)
