@@ -137,4 +137,5 @@ def _migrated_to(web: str, cluster: str) -> str:
         # 404 before the first migration.
         return ""
     urls = told.get("migratedClusterUrl") or {} if isinstance(told, dict) else {}
-    return str(urls.get("serviceUrl") or "") if told.get("migrated") else ""
+    web = urls.get("serviceUrl") or urls.get("serviceUrlTls")
+    return str(web or "") if told.get("migrated") else ""

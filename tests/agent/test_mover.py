@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
-from agent.migration.mover import IDLE_S, PART_S, Mover
+from agent.migration.mover import IDLE_S, LISTED, PART_S, Mover
 from agent.migration.port import CannotMigrate
 from sinks.errors import StoreUnavailable
 from tests.agent.support import Clock, Recorder
@@ -383,6 +383,26 @@ def test_an_owner_that_lost_the_bundle_changes_nothing(place: Place) -> None:
     assert (place.state(), broker.done) == ("unknown", [])
 
 
+def test_an_owner_that_lost_the_bundle_follows_no_record_of_the_next(place: Place) -> None:
+    """The next owner ends the topic while this one is between green and the record."""
+    log = place.storage.topic(ONE)
+    place.migrate()
+    old, broker = place.mover, place.broker
+    create_on = broker.create_on
+
+    def meanwhile(target: Target, topic: str) -> None:
+        create_on(target, topic)
+        place.owned_by(B)
+        place.look()
+
+    broker.create_on = meanwhile  # type: ignore[method-assign]
+    old.wake()
+    old.look(lambda: None)
+    assert (place.state(), log.ended) == ("terminated", True)
+    assert broker.done == ["create one", "hold one"]
+    assert place.store.counts("m")["0"] == Counts(terminated=1, attempts=1)
+
+
 def test_a_broker_without_the_port_takes_no_part(place: Place) -> None:
     mover = Mover("c", A, 1, Recorder(BUNDLE), place.store, Holdings(place.clock), place.clock)
     mover.resume(BUNDLE)
@@ -407,6 +427,17 @@ def test_a_look_is_done_in_parts_and_keeps_the_lease_between_topics(place: Place
     while place.mover.next_at < place.clock.now:
         place.mover.look(keep)
     assert place.store.counts("m")["0"] == Counts(terminated=10, attempts=10)
+
+
+def test_the_lease_is_kept_while_many_topics_are_enlisted(place: Place) -> None:
+    for number in range(2 * LISTED + 1):
+        place.storage.topic(f"{ONE}-{number}")
+    place.migrate(MigrationState.PAUSED)
+    kept = list[int]()
+    place.mover.wake()
+    place.mover.look(lambda: kept.append(len(place.store.records)))
+    assert kept == [0, 0, LISTED, 2 * LISTED]
+    assert place.store.marks == {("m", BUNDLE): 0}
 
 
 def test_a_look_is_due_as_often_as_the_migration_says(place: Place) -> None:

@@ -143,6 +143,12 @@ def test_a_cycle_of_clusters_is_found_with_its_way(hops: int) -> None:
             assert find_cycle(first, ["elsewhere:8080"]) == []
 
 
+def test_a_cycle_by_tls_alone_is_found() -> None:
+    blue = {"migrated": True, "migratedClusterUrl": {"serviceUrlTls": "https://blue:8443"}}
+    with green({"clusters": ["m"], "clusters/m/migrate": blue}) as url:
+        assert find_cycle(url, ["blue:8443"]) == [url, "https://blue:8443"]
+
+
 def test_what_answers_nonsense_is_not_green() -> None:
     with green({}) as url:
         [(rule, problem)] = green_flaws(Target(serviceUrl=url), ())

@@ -394,6 +394,18 @@ def test_a_closed_store_changes_no_topic(there: tuple[Place, redis.Redis]) -> No
         place.ask("enlist")
 
 
+def test_a_store_whose_bundles_were_deleted_changes_no_topic(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    """Others may have made the records that are there now."""
+    place, client = there
+    place.migrate()
+    client.delete(ownership_key(place.cluster))
+    place.owned_by(A, EPOCH)
+    with pytest.raises(Closed):
+        place.ask("enlist")
+
+
 def test_a_record_that_somebody_spoiled_is_unknown_and_written_anew(
     there: tuple[Place, redis.Redis],
 ) -> None:
