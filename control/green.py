@@ -136,6 +136,7 @@ def _migrated_to(web: str, cluster: str) -> str:
     except NoAnswer:
         # 404 before the first migration.
         return ""
-    urls = told.get("migratedClusterUrl") or {} if isinstance(told, dict) else {}
-    web = urls.get("serviceUrl") or urls.get("serviceUrlTls")
-    return str(web or "") if told.get("migrated") else ""
+    if not isinstance(told, dict) or not told.get("migrated"):
+        return ""
+    urls = told.get("migratedClusterUrl") or {}
+    return str(urls.get("serviceUrl") or urls.get("serviceUrlTls") or "")
