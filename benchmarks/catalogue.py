@@ -20,7 +20,6 @@ from benchmarks import (
     page,
     plans,
     restart,
-    scale,
     starts,
     why,
 )
@@ -45,11 +44,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "api": api.measure,
     "page": page.measure,
     "exposition": exposition.measure,
-    "scale": scale.measure,
 }
-
-WHOLE: Final = tuple(name for name in BENCHMARKS if name != "scale")
-"""What is measured together, in 40 minutes; `scale` takes half as long again."""
 
 QUICK: Final = (
     "plans",
