@@ -21,7 +21,7 @@ from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave
 from trimtab.migration.topic_life import TopicState
 from trimtab.model import Epoch
-from trimtab.wire.topics import TopicCall, TopicOutcome
+from trimtab.wire.topics import TopicCall, TopicOutcome, TopicRecord
 
 A, B = "a:8080", "b:8080"
 BUNDLE = "t/ns/0x00000000_0xffffffff"
@@ -312,6 +312,17 @@ def test_a_bundle_is_named_once_a_wave_when_all_its_topics_are_enlisted(place: P
     place.migrate(wave=1)
     place.look()
     assert place.store.marks == {("m", BUNDLE): 1}
+
+
+def test_a_bundle_is_not_named_while_a_topic_of_it_is_not_enlisted(place: Place) -> None:
+    """Its record is of an earlier migration, which its owner has not read."""
+    place.storage.topic(ONE)
+    place.migrate()
+    place.store.records[ONE] = TopicRecord(state=TopicState.ACTIVE, migration="earlier")
+    place.look()
+    assert place.store.marks == {}
+    place.look()
+    assert place.store.marks == {("m", BUNDLE): 0}
 
 
 def test_a_record_that_the_broker_did_not_follow_is_followed_at_the_next_look(
