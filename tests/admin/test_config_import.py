@@ -278,14 +278,13 @@ def test_a_path_that_is_no_file_gives_2(tmp_path: Path) -> None:
     [
         ("loadBalancerOverrideBrokerNicSpeedGbps=10", "--nic-speed-gbits"),
         ("defaultNumberOfNamespaceBundles=4", "trimtab namespaces create NAME --bundles N"),
-        ("clusterMigrationCheckDurationSeconds=60", "no round migrates a cluster"),
         ("clientMinVersionAllowed=3.0", "the brokers refuse old ones themselves"),
     ],
 )
 def test_a_key_that_is_not_the_jobs_says_what_to_do_instead(
     tmp_path: Path, line: str, says: str
 ) -> None:
-    """Items 002-04, 002-46, 001-18 and 001-20 of docs/pulsar-coverage.md."""
+    """Items 002-04, 002-46 and 001-20 of docs/pulsar-coverage.md."""
     _, result = run(tmp_path, line + "\n")
     assert result.exit_code == OK
     assert says in result.stderr

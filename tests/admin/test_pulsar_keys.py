@@ -127,7 +127,11 @@ def test_the_keys_that_take_fractions_are_pulsar_s_doubles() -> None:
 
 
 PULSARS = Settings().changed(
-    {"round.shedding": "threshold", "round.placement": "least-long-term-rate"}
+    {
+        "round.shedding": "threshold",
+        "round.placement": "least-long-term-rate",
+        "migration.check": 0.0,
+    }
 )
 
 
@@ -139,7 +143,7 @@ def test_pulsar_s_defaults_are_trimtab_s_but_for_the_strategies() -> None:
     found = import_conf(parse(DEFAULTS.read_text()))
     assert found.settings == PULSARS
     assert found.sources.keys() == set(ALIASES.values()) - {"placement.load_manager"}
-    assert (found.changed, found.ignored) == (2, 0)
+    assert (found.changed, found.ignored) == (3, 0)
 
 
 def test_all_settings_can_be_printed(tmp_path: Path) -> None:

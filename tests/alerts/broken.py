@@ -64,16 +64,14 @@ class Stack:
         """A minute's batch of a hundred reports; ``lag`` of them are not read yet."""
         read = self.minute * 100
         topic = keys.LOAD_REPORTS
-        source = SimpleNamespace(
-            endOffset=f'{{"{topic}": {{"0": {read}}}}}',
-            latestOffset=f'{{"{topic}": {{"0": {read + lag}}}}}',
-            numInputRows=100,
+        source = {
+            "endOffset": {topic: {"0": read}},
+            "latestOffset": {topic: {"0": read + lag}},
+            "numInputRows": 100,
+        }
+        self.listener.show(
+            {"durationMs": {"triggerExecution": 200}, "sources": [source], "stateOperators": []}
         )
-        done = SimpleNamespace(
-            durationMs={"triggerExecution": 200}, sources=[source], stateOperators=[]
-        )
-        event: Any = SimpleNamespace(progress=done)
-        self.listener.onQueryProgress(event)
 
     def intake(self) -> None:
         show_intake(self.shown, Intake(cluster=CLUSTER, accepted=10, newest_ms=1), 1)

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 NOT_FOR_USERS = {
     # An extra, which the command asks for.
     "admin/top/app.py: textual",
+    # A benchmark of the page, which a developer runs.
+    "benchmarks/page.py: playwright",
     # Makes the boards that are shipped.
     "deploy/dashboards/rendering.py: grafana_foundation_sdk",
 }
