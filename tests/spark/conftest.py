@@ -18,6 +18,7 @@ from streaming.query.session import spark_session
 from tests.support.class_archive import quick_options
 from tests.support.jobs import write_settings
 from tests.support.new_topics import make_anew
+from tests.support.refused_sockets import refused_sockets_collected
 from tests.support.running import Running
 from trimtab.wire.keys import GENERATIONS
 
@@ -26,6 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(autouse=True)
+def no_refused_socket_left() -> Iterator[None]:
+    """Agents of these tests are in this process, and jobs and servers under them end."""
+    with refused_sockets_collected():
+        yield
 
 
 @pytest.fixture(scope="session")

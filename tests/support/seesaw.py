@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
-import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Final
@@ -17,6 +15,7 @@ from agent.reports.producer import kafka_producer
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.redis.server.connections import redis_client
+from tests.support.refused_sockets import refused_sockets_collected
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 SWING_MS: Final = 3000
@@ -66,16 +65,13 @@ class Seesaw:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for agent in self._agents:
-            agent.stop()
-        for agent in self._agents:
-            agent.join(5.0)
-        self._outbox.stop()
-        with warnings.catch_warnings():
-            # kafka-python leaves the socket of a refused connection to the garbage collector.
-            warnings.simplefilter("ignore", ResourceWarning)
+        with refused_sockets_collected():
+            for agent in self._agents:
+                agent.stop()
+            for agent in self._agents:
+                agent.join(5.0)
+            self._outbox.stop()
             del self._outbox, self._agents
-            gc.collect()
 
     @property
     def seeded(self) -> bool:
