@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import cycle, islice
+from functools import partial
+from itertools import count, cycle, islice
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -25,6 +25,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from benchmarks.feed import reports
 from benchmarks.figures import Bar, Figure, Limit, figure
+from benchmarks.sampling import sampled
 from benchmarks.served_fleet import ROUNDS, ServedFleet, round_batch, served_fleet
 from benchmarks.synthetic import CLUSTER, NOW_MS
 from sinks.kafka.pages import batch_records
@@ -52,9 +53,13 @@ _COUNT: Final = """seconds => new Promise(resolve => {
 
 def measure(folder: Path) -> list[Figure]:
     """Count the frames of each second."""
+    told = [
+        Outgoing(LOAD_REPORTS, f"{CLUSTER}/{broker}", report)
+        for broker, report in reports(BROKERS, seed=2)
+    ]
     with served_fleet(folder, BROKERS, BUNDLES) as fleet, _opened(fleet) as page:
         before = _shown_round(page)
-        with _rounds(fleet):
+        with sampled(partial(next, _rounds(fleet, told)), every_s=1.0):
             counts = [float(each) for each in page.evaluate(_COUNT, SECONDS)]
         rounds = _shown_round(page) - before
     says = f"{BROKERS} brokers, {SHOWN} shown, {rounds} rounds drawn in {SECONDS} s"
@@ -91,34 +96,16 @@ def _opened(fleet: ServedFleet) -> Iterator[Page]:
             browser.close()
 
 
-@contextmanager
-def _rounds(fleet: ServedFleet) -> Iterator[None]:
-    """Publish a round a second meanwhile, and the reports that are due."""
-    ended = threading.Event()
-
-    made = [
-        Outgoing(LOAD_REPORTS, f"{CLUSTER}/{broker}", report)
-        for broker, report in reports(BROKERS, seed=2)
-    ]
-    due = cycle(made)
-
-    def publish() -> None:
-        rng, publisher, number = np.random.default_rng(2), Publisher(fleet.kafka), ROUNDS
-        usual = rng.random(BROKERS)
-        while not ended.wait(1.0):
-            now = np.clip(usual + rng.normal(0.0, NOISE, BROKERS), 0.0, 1.0)
-            usage = dict(zip(fleet.brokers, now.tolist(), strict=True))
-            batch = round_batch(number, NOW_MS + 60_000 * number, usage)
-            publisher.publish([*batch_records(batch), *islice(due, BROKERS // REPORTS_EVERY_S)])
-            number += 1
-
-    thread = threading.Thread(target=publish, name="rounds", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+def _rounds(fleet: ServedFleet, told: Sequence[Outgoing]) -> Iterator[int]:
+    """Each step publishes a round and the reports that are due of ``told``; the round's number."""
+    rng, publisher, due = np.random.default_rng(2), Publisher(fleet.kafka), cycle(told)
+    usual = rng.random(BROKERS)
+    for number in count(ROUNDS):
+        now = np.clip(usual + rng.normal(0.0, NOISE, BROKERS), 0.0, 1.0)
+        usage = dict(zip(fleet.brokers, now.tolist(), strict=True))
+        batch = round_batch(number, NOW_MS + 60_000 * number, usage)
+        publisher.publish([*batch_records(batch), *islice(due, BROKERS // REPORTS_EVERY_S)])
+        yield number
 
 
 def _shown_round(page: Page) -> int:

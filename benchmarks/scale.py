@@ -35,6 +35,7 @@ from benchmarks.job import JobProcess
 from benchmarks.memory import KINDS, sample
 from benchmarks.sampling import sampled
 from benchmarks.topics import batch_records
+from benchmarks.waiting import until
 from deploy.process import Process
 from deploy.stack import Stack
 from sinks.kafka.topics import ensure_topics
@@ -110,11 +111,7 @@ def _seen(job: JobProcess, shape: Shape) -> Look:
 
 def _wait_for_rounds(job: JobProcess, rounds: int) -> None:
     """Until the process has decided so many; asked seldom, since large fleets' metrics are long."""
-    end = time.monotonic() + _PATIENCE_S
-    while job.total(metrics.ROUNDS) < rounds:
-        if time.monotonic() > end:
-            raise RuntimeError(f"waited {_PATIENCE_S:.0f} s in vain for {rounds} rounds")
-        time.sleep(_LOOK_S)
+    until(lambda: job.total(metrics.ROUNDS) >= rounds, f"{rounds} rounds", _PATIENCE_S, _LOOK_S)
 
 
 def _figures(shape: Shape, seen: Look, took: list[float], rounds: int) -> list[Figure]:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 
 
-def until(condition: Callable[[], bool], what: str, seconds: float) -> None:
-    """Wait for the condition; raises RuntimeError, which names ``what``, after so many seconds."""
+def until(condition: Callable[[], bool], what: str, seconds: float, pause_s: float = 0.01) -> None:
+    """Wait for the condition, asked again after each pause; raises RuntimeError, which names
+    ``what``, after so many seconds."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             raise RuntimeError(f"waited {seconds:.0f} s in vain for {what}")
-        time.sleep(0.01)
+        time.sleep(pause_s)

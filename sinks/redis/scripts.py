@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from redis.exceptions import NoScriptError
@@ -37,6 +37,10 @@ from trimtab.ownership import (
 from trimtab.wire.keys import MARK
 from trimtab.wire.ownership import Refused
 from trimtab.wire.topics import TopicRefused
+
+S = TypeVar("S", bound=StrEnum)
+E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
 
 # With this line the server checks memory, disk and replicas before a script, not in the middle.
 _SHEBANG = "#!lua"
@@ -168,13 +172,12 @@ def why_script() -> Script:
 @cache
 def topics_script() -> Script:
     """Changes of topics that migrate; brokers run it."""
-    effects = "".join(
-        f"{state.value} {event.value}={effect.state} {effect.given} {str(effect.stays).lower()};"
-        for state, row in TOPIC_TRANSITIONS.items()
-        for event, effect in row.items()
-    )
     tables = (
-        f'local TOPIC_EFFECTS = ";{effects}"',
+        _effects(
+            "TOPIC_EFFECTS",
+            TOPIC_TRANSITIONS,
+            lambda effect: f"{effect.state} {effect.given} {str(effect.stays).lower()}",
+        ),
         _set("SERVING", SERVING),
         _set("ONWARD", ONWARD),
         _set("MAY_ENLIST", MAY_ENLIST),
@@ -206,14 +209,8 @@ def lease_script() -> Script:
 
 @cache
 def transition_script() -> Script:
-    # Texts: every run would rebuild a Lua table, which takes a tenth of the run's time.
-    effects = "".join(
-        f"{state.value} {event.value}={' '.join(effect)};"
-        for state, row in TRANSITIONS.items()
-        for event, effect in row.items()
-    )
     tables = (
-        f'local EFFECTS = ";{effects}"',
+        _effects("EFFECTS", TRANSITIONS, " ".join),
         _set("BROKER_EVENTS", BROKER_EVENTS),
         _set("JOB_EVENTS", JOB_EVENTS),
         _set("STREAK_ENDS", STREAK_ENDS),
@@ -297,6 +294,17 @@ def _most_journal() -> str:
 def _script(*parts: str) -> Script:
     text = "\n".join(parts)
     return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+def _effects(name: str, table: Mapping[S, Mapping[E, T]], said: Callable[[T], str]) -> str:
+    """A table of transitions as a text: every run would rebuild a Lua table, which takes a tenth of
+    the run's time."""
+    effects = "".join(
+        f"{state.value} {event.value}={said(effect)};"
+        for state, row in table.items()
+        for event, effect in row.items()
+    )
+    return f'local {name} = ";{effects}"'
 
 
 def _set(name: str, words: Iterable[StrEnum]) -> str:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def refused_sockets_collected() -> Iterator[None]:
-    """Collect what the block's producers, to which nothing refers any more at its end, have left."""
+    """Collect what producers of the block have left, once nothing refers to them any more."""
     # Captured records would keep the sockets alive.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     yield

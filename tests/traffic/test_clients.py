@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,24 +12,6 @@ from simulation.traffic.standing import Step
 from tests.support.waiting import eventually
 from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
 from tests.traffic.town import BUNDLE, TOPIC, Home, Town, town
-
-
-@pytest.fixture
-def blue(tmp_path: Path) -> Iterator[Town]:
-    with town(tmp_path, "blue") as made:
-        yield made
-
-
-@pytest.fixture
-def green(tmp_path: Path) -> Iterator[Town]:
-    with town(tmp_path, "green") as made:
-        yield made
-
-
-@pytest.fixture
-def client(blue: Town) -> Iterator[Client]:
-    with Client(blue.url, "test") as made:
-        yield made
 
 
 def home(of: Town, number: int) -> Home:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -23,24 +22,6 @@ from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, text
 from tests.traffic.moving import At, Mover, Trip
 from tests.traffic.town import BUNDLE, TOPIC, Town, town
 from trimtab.migration.migration import Target
-
-
-@pytest.fixture
-def blue(tmp_path: Path) -> Iterator[Town]:
-    with town(tmp_path, "blue") as made:
-        yield made
-
-
-@pytest.fixture
-def green(tmp_path: Path) -> Iterator[Town]:
-    with town(tmp_path, "green") as made:
-        yield made
-
-
-@pytest.fixture
-def client(blue: Town) -> Iterator[Client]:
-    with Client(blue.url, "test") as made:
-        yield made
 
 
 @pytest.fixture
