@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -49,6 +50,8 @@ from trimtab.wire.rounds import BatchRecord, JobSettings, RoundRecord
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 
 class BatchWriter:
@@ -167,14 +170,7 @@ class BatchWriter:
                 self._attempts.unless_damaged(cluster, "changed", attempt, None)
 
     def _write_migrations(self, store: Migrations, cluster: str, them: list[Migration]) -> None:
-        while True:
-            try:
-                store.write(cluster, self._opener.generation, them)
-            except (Closed, Fenced) as error:
-                log.warning("migrations wait for the store", cluster=cluster, cause=str(error))
-                self._opener.open(cluster)
-            else:
-                return
+        self._when_open(cluster, lambda: store.write(cluster, self._opener.generation, them))
 
     def _write_aside(self, what: str, write: Callable[[], None]) -> None:
         """Store what people wait for."""
@@ -268,16 +264,24 @@ class BatchWriter:
     def _apply(
         self, cluster: str, requests: tuple[Transition, ...], batch: BatchId
     ) -> BatchOutcome:
+        return self._when_open(
+            cluster,
+            lambda: self._store.apply_batch(
+                cluster,
+                requests,
+                generation=self._opener.generation,
+                query_id=batch.query,
+                batch=batch.batch,
+                server_ms=self._server_ms(),
+            ),
+        )
+
+    def _when_open(self, cluster: str, write: Callable[[], T]) -> T:
+        """What the write returns; a store that is closed to this job is opened, and it is tried
+        again."""
         while True:
             try:
-                return self._store.apply_batch(
-                    cluster,
-                    requests,
-                    generation=self._opener.generation,
-                    query_id=batch.query,
-                    batch=batch.batch,
-                    server_ms=self._server_ms(),
-                )
+                return write()
             except (Closed, Fenced) as error:
                 log.warning("ownership store is closed", cluster=cluster, cause=str(error))
                 self._opener.open(cluster)
