@@ -147,6 +147,21 @@ def test_what_does_not_land_in_time_expires() -> None:
     )
 
 
+def test_what_others_changed_as_asked_is_not_done_once_more_by_the_next_round() -> None:
+    it = two_each()
+    after(it, 2000, said(IntentKind.PAUSE), unload(to="d:1"))
+    assert after(it, 2100, change_row(ONE, "b:1", 2)) == [("1", "done", "")]
+    rows, _ = it.take([said(IntentKind.RESUME)], 2200)
+    assert (moves([*rows, it.hold_round(8000)]), it.memory.round.asked_moves) == ([], {})
+
+
+def test_a_split_still_waits_for_its_round_after_another_broker_took_the_bundle() -> None:
+    it = two_each()
+    after(it, 2000, said(IntentKind.PAUSE), said(IntentKind.SPLIT, id="s", bundle=ONE))
+    assert after(it, 2100, change_row(ONE, "b:1", 2)) == []
+    assert {*it.memory.round.asked} == {ONE}
+
+
 def test_a_namespace_is_unloaded_whole_and_done_with_its_last_bundle() -> None:
     it = two_each()
     rows, _ = it.take([said(IntentKind.UNLOAD, id="n", name="t/ns")], 2000)

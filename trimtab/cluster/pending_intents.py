@@ -54,7 +54,9 @@ def note_changes(
                 )
         return pending
 
-    return _followed(cluster, memory, after, now_ms)
+    told = _followed(cluster, memory, after, now_ms)
+    # What others changed as an intent asked is not done once more by the next round.
+    return told._replace(memory=_without_ended(told.memory, memory))
 
 
 def note_round(
@@ -158,21 +160,36 @@ def _expire(cluster: str, memory: Memory, plan: Plan, now_ms: int) -> Told:
     if not late:
         return Told(memory)
     rule = "" if plan.skipped is None else f": {plan.skipped.value}"
-    ended, bundles = {}, set[str]()
+    ended = {}
     for name, each in late.items():
-        undecided = {bundle for bundle, one in each.awaited.items() if not one.decided}
+        decided = all(one.decided for one in each.awaited.values())
         text = f"no round could decide it in time{rule}"
-        why = text if undecided else "it was begun, and not finished in time"
+        why = "it was begun, and not finished in time" if decided else text
         problems = (*each.problems, why)
         ended[name] = outcome_of(
             cluster, name, replace(each, problems=problems), IntentState.EXPIRED, now_ms
         )
-        bundles |= undecided
+    told = end_pending(memory, ended)
+    return told._replace(memory=_without_ended(told.memory, memory))
+
+
+def _without_ended(memory: Memory, before: Memory) -> Memory:
+    """The memory without what rounds are asked by intents that waited before and no longer do."""
+
+    def ended(kind: IntentKind) -> set[str]:
+        return _awaited(before, kind) - _awaited(memory, kind)
+
     state = memory.round
     state = replace(
         state,
-        asked=without(state.asked, *bundles),
-        asked_moves=without(state.asked_moves, *bundles),
-        asked_merges=without(state.asked_merges, *bundles),
+        asked=without(state.asked, *ended(IntentKind.SPLIT)),
+        asked_moves=without(state.asked_moves, *ended(IntentKind.UNLOAD)),
+        asked_merges=without(state.asked_merges, *ended(IntentKind.MERGE)),
     )
-    return end_pending(replace(memory, round=state), ended)
+    return replace(memory, round=state)
+
+
+def _awaited(memory: Memory, kind: IntentKind) -> set[str]:
+    """The bundles that intents of a kind wait for."""
+    found = (each.awaited for each in memory.pending.values() if each.kind == kind)
+    return {bundle for awaited in found for bundle in awaited}
