@@ -15,7 +15,6 @@ pause. An older process of the same name may still serve: this one waits until t
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -23,32 +22,26 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
-import structlog
-
+from agent.agreement import Agreement
 from agent.broker import Broker
 from agent.commands.actions import obey
 from agent.commands.leaving import leave
 from agent.commands.obeying import Obeyed, Obeyer
-from agent.forgetting import Forgetter
 from agent.holdings import Holdings
 from agent.leasing import LeaseHolder, Superseded
 from agent.links import AgentSettings, Links
 from agent.migration.mover import Mover
+from agent.notices import Notices
 from agent.reports.due_reports import DueReports
-from agent.seeding import look_again, seed
-from sinks.errors import UNOPENED, Closed, Misconfigured, Unavailable
-from sinks.redis.leasing.lease import Lease, Renewal
+from sinks.errors import Closed, Misconfigured, Unavailable
 from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.load_report import LocalBrokerData
-from trimtab.wire.ownership import Record
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0
 """Hand-overs have deadlines: a broker must be back soon after the store is."""
-
-_REBUILD: Final = "have the records rebuilt: HDEL trimtab:{CLUSTER}:open replid"
 
 
 class AgentStatus(NamedTuple):
@@ -80,6 +73,7 @@ class Agent:
         self._settings = settings
         self._links = links
         self._handed_over = handed_over
+        self._notices = Notices(settings, links.seen)
         self._holdings = Holdings(links.clock)
         self._lease = LeaseHolder(settings, links, self._holdings)
         self._mover = Mover(
@@ -99,30 +93,21 @@ class Agent:
             links.store,
             self._holdings,
             links.seen,
-            self._note_declined,
-            self._note_forgotten,
-            self._note_frozen,
+            self._notices.declined,
+            self._notices.forgotten,
+            self._notices.frozen,
             self._mover.resume,
             self._mover.wake,
         )
-        self._forgetter = Forgetter(self._obeyer)
-        self._forget_at = links.clock() + settings.forget_every
-        self._look_at = links.clock() + settings.look_every
         self._backlog: deque[tuple[str, Command]] = deque()
-        self._agreed_after = -1
-        """How many lapses there were when it last agreed with the store."""
-        self._was_closed = False
-        """Whether the store was closed since its records were last checked."""
         self._reports = DueReports(broker, settings, links)
+        self._agreement = Agreement(
+            settings, links, self._lease, self._obeyer, self._reports.report_if_due
+        )
         self._pause = 0.0
-        self._complaints: set[str] = set()
-        """Causes logged since the last successful turn, without their numbers. The last cause, such
-        as an upgrade of the job, may differ from the first.
-        """
         self._drain_until = -math.inf
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=settings.broker, daemon=True)
-        self._log = structlog.get_logger().bind(cluster=settings.cluster, broker=settings.broker)
 
     def start(self) -> None:
         self._thread.start()
@@ -170,7 +155,7 @@ class Agent:
     @property
     def seeded(self) -> bool:
         """Whether this broker and the store agree on everything that it owns."""
-        return self._agreed_after == self._lease.lapses
+        return self._agreement.reached
 
     def obeyed(self) -> dict[tuple[CommandKind, Obeyed], int]:
         """Counts of commands by kind and result."""
@@ -196,32 +181,20 @@ class Agent:
         """Run one turn; returns the seconds to pause before the next. Raises Superseded."""
         try:
             self._reports.report_if_due()
-            self._renew_if_due()
-            if not self.seeded:
-                self._seed()
-            elif self._was_closed or self._links.clock() >= self._look_at:
-                # Before commands: a bundle that leaves would stay unserved until the store opens.
-                self._look_again()
-            self._forget_if_due()
-            self._mover.look(partial(self._keep_the_lease, self._lease.lapses))
+            self._agreement.renew_if_due()
+            self._agreement.reach(self._mover.doubt)
+            self._mover.look(partial(self._agreement.keep_the_lease, self._lease.lapses))
             self._obey()
             # Last: nothing waits for it.
             self._reports.tell_urls_if_due()
         except (Unavailable, Closed, Misconfigured) as error:
             # Misconfigured too: a revoked right may be granted again.
-            self._complain(str(error))
+            self._notices.waiting(str(error))
             self._pause = min(max(2 * self._pause, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         else:
             self._pause = 0.0
-            self._complaints.clear()
+            self._notices.well()
         return min(self._pause, max(0.0, self._reports.next_at - self._links.clock()))
-
-    def _complain(self, cause: str) -> None:
-        # Retried every two seconds, and the remaining seconds in the text differ each time.
-        complaint = re.sub(r"\d+", "", cause)
-        if complaint not in self._complaints:
-            self._complaints.add(complaint)
-            self._log.warning("waiting for the store", cause=cause)
 
     def _run(self) -> None:
         try:
@@ -229,11 +202,11 @@ class Agent:
                 pass
             self.end()
         except Superseded as error:
-            self._log.error("ending", cause=str(error))
+            self._notices.superseded(str(error))
             self.give_way()
         except BaseException:
             # SystemExit too: a thread ends of it without a word.
-            self._log.exception("failed")
+            self._notices.failed()
             raise
         finally:
             # Also if the broker's own code failed: without this loop nothing may be served.
@@ -252,7 +225,7 @@ class Agent:
             else:
                 self._lease.leave_to_the_next()
         except (Unavailable, Closed, Misconfigured) as error:
-            self._log.warning("ended with its lease left to run out", cause=str(error))
+            self._notices.lease_kept(str(error))
         finally:
             self._lease.serve_nothing()
 
@@ -263,77 +236,13 @@ class Agent:
 
     def _leave(self) -> None:
         given = leave(self._obeyer, self._links.claims, self._in_time)
-        self._log.info("left", given=given)
+        self._notices.left(given)
 
     def _in_time(self) -> bool:
         in_time = self._links.clock() < self._drain_until
         if in_time:
-            self._renew_if_due()
+            self._agreement.renew_if_due()
         return in_time
-
-    def _renew_if_due(self) -> None:
-        if self._links.clock() >= self._lease.renew_at:
-            self._renew()
-
-    def _renew(self) -> Lease:
-        lease = self._lease.renew()
-        self._was_closed |= lease.renewal is Renewal.ASSERTED
-        return lease
-
-    def _seed(self) -> None:
-        """Agree on ownership; raises Closed unless the store was open, and the lease held without a
-        gap, the whole time.
-
-        From a store that lost everything a new process would learn that it owns nothing.
-        """
-        lease = self._renew()
-        self._require_open(lease)
-        if self._lease.must_wait:
-            raise Closed(f"an older process may still serve as {self._settings.broker}")
-        lapses = self._lease.lapses
-        old = seed(self._obeyer, lease.server_ms, lambda: self._keep_the_lease(lapses))
-        self._renew_without_a_gap(lapses)
-        self._links.seen.forget(old)
-        self._agreed_after, self._was_closed = lapses, False
-
-    def _look_again(self) -> None:
-        lapses = self._lease.lapses
-        self._renew_without_a_gap(lapses)
-        look_again(self._obeyer, lambda: self._keep_the_lease(lapses))
-        self._mover.doubt()
-        self._was_closed = False
-        self._look_at = self._links.clock() + self._settings.look_every
-
-    def _forget_if_due(self) -> None:
-        if self._links.clock() < self._forget_at:
-            return
-        self._forget_at = self._links.clock() + self._settings.forget_every
-        lapses = self._lease.lapses
-        lease = self._renew_without_a_gap(lapses)
-        old = self._forgetter.look(lease.server_ms)
-        if old:
-            self._renew_without_a_gap(lapses)
-            self._links.seen.forget(old)
-
-    def _keep_the_lease(self, lapses: int) -> None:
-        """Also reports: to load what this broker owns may take longer than its silence is borne."""
-        self._reports.report_if_due()
-        if self._links.clock() >= self._lease.renew_at:
-            self._renew_without_a_gap(lapses)
-
-    def _renew_without_a_gap(self, lapses: int) -> Lease:
-        """Raises Closed unless the store is open, and the lease had no gap since ``lapses``."""
-        lease = self._renew()
-        self._require_open(lease)
-        if self._lease.lapses != lapses:
-            raise Closed(
-                f"the lease of {self._settings.broker} ran out: others may have its bundles"
-            )
-        return lease
-
-    def _require_open(self, lease: Lease) -> None:
-        if lease.renewal is not Renewal.HELD:
-            raise Closed(f"{self._settings.cluster} is closed: {UNOPENED}")
 
     def _obey(self) -> None:
         if not self._backlog:
@@ -346,34 +255,13 @@ class Agent:
                 self._time_handover(command)
             self._links.commands.acknowledge([entry])
             self._backlog.popleft()
-            self._log.debug("command", kind=command.kind, bundle=command.bundle, obeyed=obeyed)
+            self._notices.obeyed(command, obeyed)
 
     def _time_handover(self, command: Command) -> None:
         """By Redis's clock: both times are the transition script's."""
         record = self._links.seen.record(command.bundle)
         if record is not None:
             self._handed_over(max(0, record.since - command.issued_at) / 1000)
-
-    def _note_declined(self, command: Command, why: str) -> None:
-        self._log.warning(
-            "a bundle stays whole", bundle=command.bundle, command=command.id, why=why
-        )
-
-    def _note_forgotten(self, bundle: str, record: Record) -> None:
-        self._log.error(
-            f"not served: the store has forgotten what this broker saw of the bundle; {_REBUILD}",
-            bundle=bundle,
-            given=tuple(record.epoch),
-            seen=tuple(self._links.seen.epoch(bundle)),
-        )
-
-    def _note_frozen(self, bundle: str, record: Record) -> None:
-        self._log.error(
-            "not served: the bundle's record has a generation above the store's, so no request can "
-            f"change it; {_REBUILD}",
-            bundle=bundle,
-            epoch=tuple(record.epoch),
-        )
 
     def _block_ms(self) -> int:
         # With 0 Redis would wait for ever.

@@ -12,6 +12,7 @@ import msgspec
 
 from admin.conformance.subject import run
 from agent.agent import Agent
+from agent.agreement import Agreement
 from agent.broker import Broker
 from agent.commands.obeying import Obeyer
 from agent.holdings import Holdings
@@ -27,10 +28,24 @@ from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import Neighbour, Record, TransitionOutcome
 
 
-class _RenewsOnce(Agent):
-    def _renew_if_due(self) -> None:
-        if not self.seeded:
-            super()._renew_if_due()
+class _WithAgreement(Agent):
+    agreement: type[Agreement]
+
+    def __init__(self, broker: Broker, settings: AgentSettings, links: Links) -> None:
+        super().__init__(broker, settings, links)
+        self._agreement = self.agreement(
+            settings, links, self._lease, self._obeyer, self._reports.report_if_due
+        )
+
+
+class _Once(Agreement):
+    def renew_if_due(self) -> None:
+        if not self.reached:
+            super().renew_if_due()
+
+
+class _RenewsOnce(_WithAgreement):
+    agreement = _Once
 
 
 class _NeedsNoLease(Holdings):
@@ -57,6 +72,9 @@ class _WithObeyer(Agent):
             links.store,
             self._holdings,
             links.seen,
+        )
+        self._agreement = Agreement(
+            settings, links, self._lease, self._obeyer, self._reports.report_if_due
         )
 
 
@@ -120,7 +138,7 @@ class _TellsNobody(_WithObeyer):
     obeyer = _Silent
 
 
-class _BelievesRecords(Agent):
+class _Believing(Agreement):
     def _seed(self) -> None:
         self._renew()
         settings = self._settings
@@ -130,8 +148,16 @@ class _BelievesRecords(Agent):
         self._agreed_after, self._was_closed = self._lease.lapses, False
 
 
-class _NeverLooks(Agent):
+class _BelievesRecords(_WithAgreement):
+    agreement = _Believing
+
+
+class _NeverLooking(Agreement):
     def _look_again(self) -> None: ...
+
+
+class _NeverLooks(_WithAgreement):
+    agreement = _NeverLooking
 
 
 class _JustStops(Agent):
@@ -292,7 +318,7 @@ class _ServesUnanswered(_WithObeyer):
     obeyer = _Unworried
 
 
-class _Credulous(Agent):
+class _Unquestioning(Agreement):
     """Stops for what a record gives to another, however old it is."""
 
     def _look_again(self) -> None:
@@ -305,12 +331,20 @@ class _Credulous(Agent):
         super()._look_again()
 
 
-class _CountsFromAnswers(Agent):
+class _Credulous(_WithAgreement):
+    agreement = _Unquestioning
+
+
+class _Counting(Agreement):
     def _renew(self) -> Lease:
         lease = super()._renew()
         until = self._links.clock() + lease.ms / 1000 - self._settings.lease_margin
-        self._holdings.extend(until)
+        self._obeyer.holdings.extend(until)
         return lease
+
+
+class _CountsFromAnswers(_WithAgreement):
+    agreement = _Counting
 
 
 class _SeedsOnce(Agent):

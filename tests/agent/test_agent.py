@@ -446,7 +446,7 @@ def test_commands_wait_until_a_broker_whose_lease_ran_out_has_its_bundles_again(
     one.agent.turn()
     job.transfer(A, B)
     let_lapse(client, job.cluster, A)
-    setattr(one.agent, due, 0.0)
+    setattr(one.agent._agreement, due, 0.0)
     one.agent.turn()
     assert not one.agent.seeded
     assert one.agent.obeyed() == {}

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import pytest
 import structlog
 
-from agent.agent import Agent
+from agent.agreement import Agreement
 from agent.commands import actions
 from agent.commands.obeying import Obeyer
 from agent.leasing import LeaseHolder
@@ -150,13 +150,13 @@ def gap_ignored_on_a_closed_store(switch: Switch) -> None:
 
 
 def lapse_amid_seeding_ignored(switch: Switch) -> None:
-    def swallow(self: Agent, lapses: int) -> Lease:
+    def swallow(self: Agreement, lapses: int) -> Lease:
         lease = self._renew()
         self._require_open(lease)
         self._lease.lapses = lapses
         return lease
 
-    switch.setattr(Agent, "_renew_without_a_gap", swallow)
+    switch.setattr(Agreement, "_renew_without_a_gap", swallow)
 
 
 def no_seeding_after_a_lapse(switch: Switch) -> None:
