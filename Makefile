@@ -26,14 +26,15 @@ check: .venv ## format, lint, types, import contracts, tests, the built wheel
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
-		test-faults test-servers test-core types try-wheel
+		test-servers test-faults test-core types try-wheel
 
 # The tests start JVMs of Kafka and Spark again and again.
 .PHONY: class-archive
 class-archive: jars
 	$(BIN)/python -m tests.support.class_archive
 
-# Three at once: tests with servers wait more than they compute. What mostly computes gives way.
+# Three at once, and the longest first: tests with servers wait more than they compute. What mostly
+# computes gives way.
 .PHONY: test-faults test-servers test-core
 test-faults: class-archive
 	$(BIN)/pytest -m "not slow" tests/faults
