@@ -96,7 +96,7 @@ class Agent:
             self._notices.declined,
             self._notices.forgotten,
             self._notices.frozen,
-            self._mover.resume,
+            self._resume,
             self._mover.wake,
         )
         self._backlog: deque[tuple[str, Command]] = deque()
@@ -147,8 +147,11 @@ class Agent:
     def green_for(self, topic: str) -> Target | None:
         """Where clients of a topic go instead: the other cluster's URLs, if it migrates there.
 
-        Ask before a topic is created, and whenever a client comes for one that is not here; a topic
-        that is here and not redirected yet is served all the same. Any thread may call this.
+        Ask before a topic is created in a bundle that is served here, and whenever a client comes
+        for one that is not here; a topic that is here and not redirected yet is served all the
+        same. Any thread may call this. Raises AskAgain (`agent.migration.port`) for a new topic
+        that begins on the other cluster, until that is recorded: such a topic is never created
+        here.
         """
         return self._mover.green_for(topic)
 
@@ -243,6 +246,9 @@ class Agent:
         if in_time:
             self._agreement.renew_if_due()
         return in_time
+
+    def _resume(self, bundle: str) -> None:
+        self._mover.resume(bundle, partial(self._agreement.keep_the_lease, self._lease.lapses))
 
     def _obey(self) -> None:
         if not self._backlog:

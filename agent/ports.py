@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from sinks.redis.hints import Counted
@@ -80,7 +80,7 @@ class Topics(Protocol):
 
     def migrations(self, cluster: str) -> Mapping[str, Migration]: ...
 
-    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]: ...
+    def topics_in(self, cluster: str, bundle: str) -> Iterator[dict[str, TopicRecord]]: ...
 
     def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]: ...
 

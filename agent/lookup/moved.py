@@ -1,7 +1,8 @@
 """Finds where a topic went that has migrated: nothing of it is left here.
 
 A topic that is terminated or drains is still looked up here: its owner knows which clients it sends
-away, producers at once and consumers once their subscription is drained.
+away, producers at once and consumers once their subscription is drained. So is a new one: its owner
+has it recorded before it sends clients away.
 """
 
 from __future__ import annotations
@@ -39,9 +40,16 @@ class MovedTopics:
         if not known or is_system(topic):
             return None
         record = self._store.named(self._cluster, namespace, [topic]).get(topic)
-        if record is not None:
-            migration = known.get(record.migration)
-            return migration.target if migration and record.state is TopicState.MIGRATED else None
-        # New ones of a scope that has no topic left are created there.
-        done = (each for each in known.values() if each.state is MigrationState.COMPLETED)
-        return next((each.target for each in done if each.takes_new(topic)), None)
+        if record is None or record.state is not TopicState.MIGRATED:
+            return None
+        migration = known.get(record.migration)
+        return migration and migration.target
+
+    def taken_over(self, topic: str) -> Target | None:
+        """Green's URLs if a topic of a namespace that is not here can only be there.
+
+        No owner could have it recorded. It is not created here either, after a rollback, while the
+        namespace is not.
+        """
+        done = (m for m in self._migrations.values() if m.state is MigrationState.COMPLETED)
+        return next((m.target for m in done if not is_system(topic) and m.takes_new(topic)), None)

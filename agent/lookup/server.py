@@ -107,7 +107,10 @@ class Lookup:
             target = self._moved.find(name, namespace)
             if target is not None:
                 return answer_migrated(target)
-            return self._answer(namespace, where, authoritative, avoid)
+            answer = self._answer(namespace, where, authoritative, avoid)
+            if answer.cause is Cause.UNKNOWN_NAMESPACE:
+                target = self._moved.taken_over(name)
+            return answer if target is None else answer_migrated(target)
         except Closed as error:
             return answer_retry(Cause.STORE_CLOSED, str(error))
         except (Unavailable, Misconfigured) as error:

@@ -26,14 +26,15 @@ class KnownTopics:
         """Topic to its bundle and green."""
 
     def green_for(self, topic: str) -> Target | None:
-        """Where clients of a topic go that is redirected; or a topic that is to be created."""
+        """Where clients of a topic go whose record redirects them."""
         redirect = self._redirects.get(topic)
-        if redirect is not None:
-            return redirect[1]
+        return None if redirect is None else redirect[1]
+
+    def taking(self, topic: str) -> Migration | None:
+        """The migration by which a topic is created on green that does not exist yet."""
         if is_system(topic):
             return None
-        taking = (each for each in self.migrations.values() if each.takes_new(topic))
-        return next((each.target for each in taking), None)
+        return next((each for each in self.migrations.values() if each.takes_new(topic)), None)
 
     def has(self, bundle: str) -> bool:
         """Whether the records of a bundle's topics were read."""

@@ -1,5 +1,6 @@
 """Takes the topics of this broker's bundles to green, and back, as the migrations in Redis say.
 
+new topics that clients ask for are recorded first of all: `agent.migration.new_topics`
 each look, in parts of a quarter of a second, so that commands and the lease do not wait:
   read the migrations
   for each bundle that is served here:
@@ -21,24 +22,18 @@ import msgspec
 
 from agent.broker import Broker, CannotLoad
 from agent.holdings import Holdings
-from agent.migration.known import KnownTopics
+from agent.migration.new_topics import NewTopics
 from agent.migration.port import CannotMigrate, Migrating
+from agent.migration.records import Keep, Records
 from agent.migration.taking import Case, restore, take
 from agent.ports import Topics
 from trimtab.migration.life import UNDER_WAY
-from trimtab.migration.migration import Migration, Target
+from trimtab.migration.migration import Target
 from trimtab.migration.scopes import CLUSTER, is_system, overlap
 from trimtab.migration.steps import Step
-from trimtab.migration.topic_life import MAY_ENLIST, TopicEvent, TopicState
+from trimtab.migration.topic_life import FORGETTABLE, MAY_ENLIST, TopicEvent, TopicState
 from trimtab.model import Epoch, namespace_of
-from trimtab.store.ring import position
-from trimtab.wire.topics import (
-    LONGEST_PROBLEM,
-    Named,
-    TopicCall,
-    TopicChange,
-    TopicOutcome,
-)
+from trimtab.wire.topics import LONGEST_PROBLEM, Named, TopicOutcome
 
 PART_S: Final = 0.25
 """How long a part of a look may take. Longer: hand-overs wait for it; shorter: the loop turns for
@@ -67,19 +62,18 @@ class Mover:
         holdings: Holdings,
         clock: Callable[[], float],
     ) -> None:
-        self._cluster, self._store, self._holdings = cluster, store, holdings
-        self._call = TopicCall(broker=broker_id, session=str(session))
+        self._holdings = holdings
+        self._records = Records(cluster, broker_id, session, store)
+        self._known = self._records.known
+        self._new = NewTopics(self._records, holdings)
         self._broker = broker if isinstance(broker, Migrating) else None
         self._clock = clock
-        self._known = KnownTopics()
         self._look_at = -math.inf
         self._bundles = deque[str]()
         self._due = deque[tuple[str, str]]()
         """Bundles to be listed, and topics with a step that is due, in the present look."""
         self._half_done = set[str]()
         """Topics for which the broker has done more, or less, than their record says."""
-        self._unread = set[str]()
-        """Bundles whose topics' records are to be read again."""
         self._named: dict[tuple[str, str], tuple[Epoch, int]] = {}
         self.counts = Counter[tuple[Step, bool]]()
         """Steps by kind, and whether they succeeded."""
@@ -89,11 +83,11 @@ class Mover:
         """When the next part of a look is due, by the clock; infinite without the port."""
         if self._broker is None:
             return math.inf
-        return -math.inf if self._bundles or self._due else self._look_at
+        return -math.inf if self._bundles or self._due or self._new.wait else self._look_at
 
     def green_for(self, topic: str) -> Target | None:
-        """`agent.agent.Agent.green_for`."""
-        return self._known.green_for(topic)
+        """`agent.agent.Agent.green_for`; raises AskAgain."""
+        return self._new.green_for(topic)
 
     def wake(self) -> None:
         """Look at once, as something has changed."""
@@ -102,28 +96,31 @@ class Mover:
     def doubt(self) -> None:
         """Read all records again with the next look, and name all bundles again: a store that was
         restored or emptied may have lost some."""
-        self._unread.update(self._holdings.bundles())
+        self._records.doubt(self._holdings.bundles())
         self._named.clear()
 
-    def resume(self, bundle: str) -> None:
+    def resume(self, bundle: str, keep: Keep) -> None:
         """Read what became of a bundle's topics, and make the broker do what it says, before the
-        bundle is served; raises CannotLoad."""
+        bundle is served; raises CannotLoad, and what ``keep`` raises, which is called in between:
+        a bundle may have more topics than a lease lasts."""
         if self._broker is None:
             return
         # Fresh: a topic must not be created here by an owner that knows of no migration.
-        self._known.migrations = self._store.migrations(self._cluster)
-        found = self._store.topics_in(self._cluster, bundle) if self._known.migrations else {}
-        self._known.learn(bundle, found)
+        self._records.read_migrations()
+        self._records.read_again(bundle, keep)
         try:
             for case in self._known.cases(bundle):
                 restore(self._broker, case)
+                keep()
         except CannotMigrate as error:
             raise CannotLoad(f"{bundle}: {error}") from error
 
-    def look(self, keep: Callable[[], object]) -> None:
-        """Do the next part of a look, if one is due. ``keep`` is called between topics, and keeps
-        the lease; its errors end the part."""
-        if self._broker is None or self._clock() < self.next_at:
+    def look(self, keep: Keep) -> None:
+        """Do the next part of a look, if one is due; ``keep`` is called between topics."""
+        if self._broker is None:
+            return
+        self._new.start(self._broker, keep)
+        if self._clock() < self.next_at:
             return
         if not self._bundles and not self._due:
             self._begin()
@@ -138,9 +135,9 @@ class Mover:
                 self._bundles.popleft()
 
     def _begin(self) -> None:
-        self._known.migrations = self._store.migrations(self._cluster)
+        self._records.read_migrations()
         served = self._holdings.bundles()
-        self._known.keep(served)
+        self._records.keep(served)
         self._named = {key: said for key, said in self._named.items() if key[0] in served}
         under_way = [m for m in self._known.migrations.values() if m.state in UNDER_WAY]
         checks = [each.check for each in under_way if each.check > 0]
@@ -148,29 +145,26 @@ class Mover:
         if self._known.migrations:
             self._bundles.extend(sorted(served))
 
-    def _list(self, broker: Migrating, bundle: str, keep: Callable[[], object]) -> None:
+    def _list(self, broker: Migrating, bundle: str, keep: Keep) -> None:
         """Enlist and forget topics of a bundle, and note which have a step that is due."""
         epoch = self._holdings.epoch(bundle)
         if epoch is None:
             return
-        if bundle in self._unread or not self._known.has(bundle):
-            self._known.learn(bundle, self._store.topics_in(self._cluster, bundle))
-            self._unread.discard(bundle)
+        self._records.read(bundle, keep)
         topics = {topic for topic in broker.topics_of(bundle) if not is_system(topic)}
         changes = [
-            self._change(bundle, epoch, topic, TopicEvent.ENLIST, migration)
+            self._records.change(bundle, epoch, topic, TopicEvent.ENLIST, migration)
             for topic, migration in self._known.unlisted(bundle, topics)
         ]
         changes += [
-            self._change(bundle, epoch, case.topic, TopicEvent.FORGET, case.migration)
+            self._records.change(bundle, epoch, case.topic, TopicEvent.FORGET, case.migration)
             for case in self._known.cases(bundle)
-            if case.topic not in topics
-            and case.record.state in (TopicState.ACTIVE, TopicState.REPLICATING)
+            if case.topic not in topics and case.record.state in FORGETTABLE
         ]
         answers = list[TopicOutcome]()
         for start in range(0, len(changes), LISTED):
             keep()
-            answers += self._ask(bundle, *changes[start : start + LISTED])
+            answers += self._records.ask(bundle, *changes[start : start + LISTED])
         if all(answer.accepted for answer in answers):
             self._name(bundle, epoch)
         for case in self._known.cases(bundle):
@@ -190,8 +184,7 @@ class Mover:
             if self._named.get((bundle, each.migration)) != (epoch, each.wave)
         ]
         if new:
-            call = msgspec.structs.replace(self._call, named=tuple(new))
-            self._store.change(self._cluster, call)
+            self._records.name(*new)
             self._named |= {(bundle, each.migration): (epoch, each.wave) for each in new}
 
     def _step(self, broker: Migrating, bundle: str, topic: str) -> None:
@@ -200,8 +193,8 @@ class Mover:
             return
 
         def ask(event: TopicEvent, backlog: int) -> TopicOutcome:
-            change = self._change(bundle, epoch, topic, event, case.migration, backlog)
-            [outcome] = self._ask(bundle, change)
+            change = self._records.change(bundle, epoch, topic, event, case.migration, backlog)
+            [outcome] = self._records.ask(bundle, change)
             return outcome
 
         step = case.step
@@ -226,39 +219,11 @@ class Mover:
             # a topic that the next look may leave alone.
             self._half_done.add(case.topic)
         record = now.record
-        change = self._change(bundle, epoch, case.topic, None, case.migration, record.backlog)
-        problem = (why or "no reason given")[:LONGEST_PROBLEM]
-        self._ask(bundle, msgspec.structs.replace(change, problem=problem))
-
-    def _change(  # noqa: PLR0913 - what a change says
-        self,
-        bundle: str,
-        epoch: Epoch,
-        topic: str,
-        event: TopicEvent | None,
-        migration: Migration,
-        backlog: int = 0,
-    ) -> TopicChange:
-        return TopicChange(
-            topic=topic,
-            bundle=bundle,
-            position=position(topic),
-            epoch=epoch,
-            migration=migration.id,
-            expect=self._known.state_of(bundle, topic),
-            event=event,
-            wave=migration.wave_of(topic),
-            backlog=backlog,
+        change = self._records.change(
+            bundle, epoch, case.topic, None, case.migration, record.backlog
         )
-
-    def _ask(self, bundle: str, *changes: TopicChange) -> tuple[TopicOutcome, ...]:
-        if not changes:
-            return ()
-        call = msgspec.structs.replace(self._call, changes=changes)
-        outcomes = self._store.change(self._cluster, call)
-        for outcome in outcomes:
-            self._known.note(bundle, outcome)
-        return outcomes
+        problem = (why or "no reason given")[:LONGEST_PROBLEM]
+        self._records.ask(bundle, msgspec.structs.replace(change, problem=problem))
 
 
 def _touches(scope: str, bundle: str) -> bool:

@@ -12,6 +12,11 @@ class CannotMigrate(Exception):
     """A step that failed, with the reason: it is counted, shown to operators, and tried again."""
 
 
+class AskAgain(Exception):
+    """It is not settled yet where a new topic is created: have the client ask again, in a fraction
+    of a second."""
+
+
 @runtime_checkable
 class Migrating(Protocol):
     """A broker whose topics can migrate. The agent's thread makes all calls, one at a time.
@@ -29,7 +34,7 @@ class Migrating(Protocol):
 
         It excludes a creation that is under way. A creation asks ``Agent.green_for`` first, under
         the same lock, and creates the topic only if the answer is None: what this call does not
-        name is created on green, or named by the next call.
+        name is created on green, or named by the next call. The answer never waits for this call.
         """
         ...
 

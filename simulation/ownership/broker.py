@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.broker import CannotLoad
@@ -116,8 +116,8 @@ class NoTopics:
     def migrations(self, cluster: str) -> dict[str, Migration]:  # noqa: ARG002 - there is none
         return {}
 
-    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]:  # noqa: ARG002
-        return {}
+    def topics_in(self, cluster: str, bundle: str) -> Iterator[dict[str, TopicRecord]]:  # noqa: ARG002
+        return iter(())
 
     def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:  # noqa: ARG002
         return ()

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from agent.migration.port import AskAgain
 from simulation.traffic.attached import Attached, Key
 from simulation.traffic.frames import (
     NONE,
@@ -41,6 +42,8 @@ from trimtab.model import Epoch
 from trimtab.wire.lookup import Avoid
 
 WITHHELD_MS: Final = 200
+AGAIN_MS: Final = 100
+"""Until the record of a new topic may be there."""
 
 
 class Astray(NamedTuple):
@@ -75,7 +78,7 @@ class Desk:
         green_for: Callable[[str], Target | None] = lambda _: None,
     ) -> None:
         """``token``: of a bundle, as `agent.agent.Agent.token`. ``green_for``: of a topic that does
-        not exist, the cluster on which it is made; None: here."""
+        not exist, the cluster on which it is made; None: here. It may raise AskAgain."""
         self.lock = threading.RLock()
         self.log = log
         self.attached = Attached()
@@ -139,7 +142,11 @@ class Desk:
     def _open(self, work: _Work, frame: Produce | Subscribe) -> None:
         part = Part.PRODUCER if isinstance(frame, Produce) else Part.CONSUMER
         key = Key(frame.topic, frame.name)
-        found = self._make(frame.topic)
+        try:
+            found = self._make(frame.topic)
+        except AskAgain as error:
+            work.answers.append(Retry(*key, part, AGAIN_MS, str(error)))
+            return
         if found is None:
             work.astray.append(Astray(*key, part, frame.avoid))
         elif isinstance(found, Target):
@@ -150,7 +157,8 @@ class Desk:
             self._subscribe(work, found, key)
 
     def _make(self, name: str) -> Topic | Target | None:
-        """The topic, new if need be, or where it is to be made; None: not served here."""
+        """The topic, new if need be, or where it is to be made; None: not served here. Raises
+        AskAgain."""
         token = self.token(name)
         if token is None:
             return None

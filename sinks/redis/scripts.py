@@ -18,7 +18,7 @@ from redis.exceptions import NoScriptError
 from sinks.errors import Isolated, StoreUnavailable
 from sinks.redis.server.connections import address, look_again, translate_errors
 from trimtab.migration.life import ONWARD
-from trimtab.migration.topic_life import COUNTED, MAY_ENLIST
+from trimtab.migration.topic_life import COUNTED, MAKING, MAY_ENLIST, MOST_NEW
 from trimtab.migration.topic_life import TRANSITIONS as TOPIC_TRANSITIONS
 from trimtab.ownership import (
     BROKER_EVENTS,
@@ -181,7 +181,9 @@ def topics_script() -> Script:
         _set("SERVING", SERVING),
         _set("ONWARD", ONWARD),
         _set("MAY_ENLIST", MAY_ENLIST),
+        _set("MAKING", MAKING),
         _set("COUNTED", COUNTED),
+        f"local MOST_NEW = {MOST_NEW}",
     )
     shared = map(_source, ("history.lua", "marks.lua", "records.lua", "topics.lua"))
     text = "\n".join((_SHEBANG, _MARK, *tables, *shared))

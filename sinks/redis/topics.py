@@ -47,12 +47,11 @@ class TopicStore:
         """All readable migrations of a cluster, by id."""
         return read_migrations(self._client, cluster)
 
-    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]:
-        """The records of a bundle's topics, in the order of the ring; read in pages."""
+    def topics_in(self, cluster: str, bundle: str) -> Iterator[dict[str, TopicRecord]]:
+        """The readable records of a bundle's topics, in the order of the ring, page by page."""
         namespace, (low, high) = parse_bundle(bundle)
         # The end of the ring belongs to the last bundle.
         end = "+inf" if high == FULL_RANGE_END else f"({high}"
-        found = dict[str, TopicRecord]()
         start = 0
         while True:
             with translate_errors(self._client):
@@ -60,10 +59,10 @@ class TopicStore:
                 names: Any = self._client.zrangebyscore(
                     places_key(cluster, namespace), low, end, start, _READ
                 )
-            found |= self.named(cluster, namespace, [name.decode() for name in names])
+            yield self.named(cluster, namespace, [name.decode() for name in names])
             start += _READ
             if len(names) < _READ:
-                return found
+                return
 
     def named(self, cluster: str, namespace: str, topics: Sequence[str]) -> dict[str, TopicRecord]:
         """The readable records of some topics of a namespace, at most a thousand."""

@@ -16,9 +16,10 @@ from tests.agent.turned_by_hand import Host
 from tests.support.migrations import GREEN
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration
+from trimtab.migration.scopes import CLUSTER
 from trimtab.migration.topic_life import TopicState
 from trimtab.wire.keys import topics_key
-from trimtab.wire.lookup import AnswerKind
+from trimtab.wire.lookup import AnswerKind, Cause
 from trimtab.wire.topics import TopicRecord
 
 ONE = "persistent://t/ns/one"
@@ -37,8 +38,8 @@ def test_a_migrated_topic_is_on_green_and_one_that_drains_is_not_yet(
         text = msgspec.json.encode(TopicRecord(state=state, migration="m"))
         client.hset(topics_key(cluster, "t/ns"), ONE, text)
 
-    def migrate(state: MigrationState) -> None:
-        it = Migration("m", cluster, "t/ns", GREEN, state)
+    def migrate(state: MigrationState, scope: str = "t/ns") -> None:
+        it = Migration("m", cluster, scope, GREEN, state)
         Migrations(client).write(cluster, 1, [it])
 
     assert lookup(ONE).broker == A
@@ -54,4 +55,11 @@ def test_a_migrated_topic_is_on_green_and_one_that_drains_is_not_yet(
     assert lookup("persistent://t/ns/new").broker == A
     migrate(MigrationState.COMPLETED)
     now += 1.0
-    assert lookup("persistent://t/ns/new").target == GREEN
+    assert lookup("persistent://t/ns/new").broker == A
+    # No owner could say anything of a namespace that is not here.
+    migrate(MigrationState.COMPLETED, CLUSTER)
+    now += 1.0
+    assert lookup("persistent://t/unheard/new").target == GREEN
+    migrate(MigrationState.ROLLED_BACK, CLUSTER)
+    now += 1.0
+    assert lookup("persistent://t/unheard/new").cause is Cause.UNKNOWN_NAMESPACE

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
 from agent.migration.mover import IDLE_S, LISTED, PART_S, Mover
-from agent.migration.port import CannotMigrate
-from sinks.errors import StoreUnavailable
+from agent.migration.new_topics import MOST_WAITING
+from agent.migration.port import AskAgain, CannotMigrate
+from sinks.errors import Closed, StoreUnavailable
 from tests.agent.support import Clock, Recorder
 from tests.support.migrating_broker import MigratingBroker, Storage
 from tests.support.migrations import GREEN
@@ -20,7 +21,7 @@ from tests.support.topic_shelf import TopicShelf
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave
 from trimtab.migration.topic_life import TopicState
-from trimtab.model import Epoch
+from trimtab.model import LONGEST_NAME, Epoch
 from trimtab.wire.topics import TopicCall, TopicOutcome, TopicRecord
 
 A, B = "a:8080", "b:8080"
@@ -63,7 +64,7 @@ class Place:
         self.holdings = holdings = Holdings(self.clock)
         holdings.extend(1e9)
         self.mover = Mover("c", name, self.epoch, self.broker, self.store, holdings, self.clock)
-        self.mover.resume(BUNDLE)
+        self.mover.resume(BUNDLE, lambda: None)
         holdings.hold(BUNDLE, epoch)
 
     def migrate(self, state: MigrationState = MigrationState.RUNNING, **more: object) -> None:
@@ -79,6 +80,13 @@ class Place:
         while self.mover.next_at <= self.clock.now:
             self.mover.look(lambda: None)
         return list(self.broker.done)
+
+    def asked(self, topic: str) -> Target | type[AskAgain] | None:
+        """What a broker that does not have a topic is told of it."""
+        try:
+            return self.mover.green_for(topic)
+        except AskAgain:
+            return AskAgain
 
     def state(self, topic: str = ONE) -> str:
         record = self.store.records.get(topic)
@@ -138,8 +146,10 @@ def test_a_topic_with_a_replication_backlog_is_unavailable_until_it_has_none(
     place.migrate()
     assert place.look() == ["create one", "hold one"]
     assert (place.state(), log.ended) == ("replicating", False)
-    assert place.mover.green_for(ONE) == GREEN
+    # It is here still: no new one.
+    assert place.asked(ONE) is AskAgain
     assert place.look() == ["hold one"]
+    assert place.state() == "replicating"
     log.unreplicated = 0
     assert place.look() == ["hold one", "terminate one"]
     assert place.state() == "terminated"
@@ -158,9 +168,166 @@ def test_a_topic_of_a_later_wave_is_listed_and_left(place: Place) -> None:
 def test_a_new_topic_is_created_on_green_and_one_of_pulsars_own_is_not(place: Place) -> None:
     place.migrate()
     place.look()
-    assert place.mover.green_for(ONE) == GREEN
-    assert place.mover.green_for("persistent://t/other/one") is None
-    assert place.mover.green_for("persistent://t/ns/__change_events") is None
+    assert place.asked(ONE) is AskAgain
+    place.look()
+    assert place.asked(ONE) == GREEN
+    assert place.asked("persistent://t/other/one") is None
+    assert place.asked("persistent://t/ns/__change_events") is None
+
+
+def test_a_new_topic_is_recorded_as_one_that_stays_before_its_client_is_sent_away(
+    place: Place,
+) -> None:
+    """After a rollback its other clients made it on blue, and the first ones stayed on green."""
+    place.migrate()
+    place.look()
+    assert place.asked(ONE) is AskAgain
+    assert place.state() == "unknown"
+    place.mover.look(lambda: None)
+    assert (place.state(), place.store.records[ONE].stays) == ("migrated", True)
+    assert place.asked(ONE) == GREEN
+    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
+    for state in (MigrationState.ROLLING_BACK, MigrationState.ROLLED_BACK):
+        place.migrate(state)
+        assert place.look() == []
+        assert place.asked(ONE) == GREEN
+        assert place.asked(TWO) is None
+
+
+@pytest.mark.parametrize("state", [MigrationState.PAUSED, MigrationState.COMPLETED])
+def test_new_topics_are_recorded_until_a_rollback(place: Place, state: MigrationState) -> None:
+    place.migrate(state)
+    place.look()
+    assert place.asked(ONE) is AskAgain
+    place.mover.look(lambda: None)
+    assert place.asked(ONE) == GREEN
+
+
+def test_a_rollback_before_the_record_leaves_a_new_topic_on_blue(place: Place) -> None:
+    """The owner believes that the migration runs; the store knows better."""
+    place.migrate()
+    place.look()
+    assert place.asked(ONE) is AskAgain
+    place.store.known = {"m": replace(place.store.known["m"], state=MigrationState.ROLLING_BACK)}
+    place.mover.look(lambda: None)
+    assert place.state() == "unknown"
+    assert place.asked(ONE) is AskAgain
+    place.look()
+    assert place.asked(ONE) is None
+
+
+def test_a_topic_that_was_created_here_meanwhile_is_not_recorded_as_new(place: Place) -> None:
+    """Before the owner read that the migration runs."""
+    place.migrate()
+    place.look()
+    assert place.asked(ONE) is AskAgain
+    place.storage.topic(ONE)
+    place.mover.look(lambda: None)
+    assert place.state() == "unknown"
+    place.look()
+    assert (place.state(), place.store.records[ONE].stays) == ("terminated", False)
+
+
+def test_an_owner_that_crashed_before_or_after_the_record_redirects_when_it_is_asked_again(
+    place: Place,
+) -> None:
+    place.migrate()
+    place.look()
+    assert (place.asked(ONE), place.asked(TWO)) == (AskAgain, AskAgain)
+    place.owned_by(B)
+    assert place.asked(ONE) is AskAgain
+    place.mover.look(lambda: None)
+    place.owned_by(A)
+    assert place.asked(ONE) == GREEN
+    assert place.asked(TWO) is AskAgain
+
+
+def test_a_lost_answer_to_the_record_of_a_new_topic_is_found_by_the_next_question(
+    place: Place,
+) -> None:
+    place.migrate()
+    place.look()
+    assert place.asked(ONE) is AskAgain
+    place.store.lost = 1
+    with pytest.raises(StoreUnavailable):
+        place.mover.look(lambda: None)
+    assert place.asked(ONE) is AskAgain
+    place.mover.look(lambda: None)
+    assert place.asked(ONE) == GREEN
+    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
+
+
+def test_a_topic_that_users_deleted_and_ask_for_again_is_new(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate(MigrationState.PAUSED)
+    place.look()
+    assert place.state() == "active"
+    del place.storage.blue[ONE]
+    assert place.asked(ONE) is AskAgain
+    place.mover.look(lambda: None)
+    assert (place.asked(ONE), place.state()) == (GREEN, "migrated")
+    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
+
+
+def test_a_topic_in_a_bundle_of_another_owner_is_not_recorded(place: Place) -> None:
+    place.migrate()
+    place.look()
+    assert place.asked(ONE) is AskAgain
+    place.holdings.drop(BUNDLE)
+    place.mover.look(lambda: None)
+    assert place.store.records == {}
+    assert place.mover.next_at > place.clock.now
+
+
+def test_a_client_that_invents_names_fills_neither_the_store_nor_the_owner(place: Place) -> None:
+    place.store.most_new = 5
+    place.migrate()
+    place.look()
+    for number in range(2 * MOST_WAITING):
+        assert place.asked(f"{ONE}-{number}") is AskAgain
+    assert place.asked("persistent://t/ns/" + "x" * LONGEST_NAME) is AskAgain
+    asked = list[int]()
+    change = place.store.change
+
+    def counting(cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:
+        asked.append(len(call.changes))
+        return change(cluster, call)
+
+    place.store.change = counting  # type: ignore[method-assign]
+    place.mover.look(lambda: None)
+    assert asked == [MOST_WAITING]
+    assert len(place.store.records) == 5
+    with pytest.raises(AskAgain, match="as many topics of its namespace as may"):
+        place.mover.green_for(f"{ONE}-7")
+
+
+def test_a_store_that_lost_its_migrations_has_no_topic_created_on_blue(place: Place) -> None:
+    """It was emptied; the job's next round writes them again."""
+    place.migrate()
+    place.look()
+    place.store.known, running = {}, place.store.known
+    place.look()
+    assert place.asked(ONE) is AskAgain
+    place.mover.look(lambda: None)
+    assert place.state() == "unknown"
+    place.store.known = running
+    assert place.asked(ONE) is AskAgain
+    place.mover.look(lambda: None)
+    assert place.asked(ONE) == GREEN
+
+
+def test_records_are_read_once_there_is_a_migration_again(place: Place) -> None:
+    """The bundle was loaded from a store that had lost all migrations, but not the topics."""
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    place.look()
+    place.store.known, running = {}, place.store.known
+    place.owned_by(B)
+    assert place.asked(ONE) is None
+    place.store.known = running
+    place.look()
+    assert place.asked(ONE) == GREEN
 
 
 def test_a_pause_begins_nothing_and_drains_what_was_terminated(place: Place) -> None:
@@ -285,7 +452,7 @@ def test_redirects_of_a_bundle_that_was_split_outlive_it(place: Place) -> None:
     place.look()
     assert place.state() == "migrated"
     for half in ("t/ns/0x00000000_0x7fffffff", "t/ns/0x7fffffff_0xffffffff"):
-        place.mover.resume(half)
+        place.mover.resume(half, lambda: None)
         place.holdings.hold(half, Epoch(1, place.epoch))
     place.holdings.drop(BUNDLE)
     place.look()
@@ -317,6 +484,8 @@ def test_a_bundle_is_named_once_a_wave_when_all_its_topics_are_enlisted(place: P
 def test_a_bundle_is_not_named_while_a_topic_of_it_is_not_enlisted(place: Place) -> None:
     """Its record is of an earlier migration, which its owner has not read."""
     place.storage.topic(ONE)
+    place.migrate(scope="t/other")
+    place.look()
     place.migrate()
     place.store.records[ONE] = TopicRecord(state=TopicState.ACTIVE, migration="earlier")
     place.look()
@@ -381,7 +550,7 @@ def test_a_bundle_whose_topics_cannot_be_restored_is_not_loaded(place: Place) ->
     place.look()
     place.broker.failing = ["terminate"]
     with pytest.raises(CannotLoad, match="cannot terminate"):
-        place.mover.resume(BUNDLE)
+        place.mover.resume(BUNDLE, lambda: None)
 
 
 def test_an_owner_that_lost_the_bundle_changes_nothing(place: Place) -> None:
@@ -416,7 +585,7 @@ def test_an_owner_that_lost_the_bundle_follows_no_record_of_the_next(place: Plac
 
 def test_a_broker_without_the_port_takes_no_part(place: Place) -> None:
     mover = Mover("c", A, 1, Recorder(BUNDLE), place.store, Holdings(place.clock), place.clock)
-    mover.resume(BUNDLE)
+    mover.resume(BUNDLE, lambda: None)
     mover.look(lambda: None)
     assert mover.next_at == float("inf")
 
@@ -449,6 +618,40 @@ def test_the_lease_is_kept_while_many_topics_are_enlisted(place: Place) -> None:
     place.mover.look(lambda: kept.append(len(place.store.records)))
     assert kept == [0, 0, LISTED, 2 * LISTED]
     assert place.store.marks == {("m", BUNDLE): 0}
+
+
+def test_the_lease_is_kept_while_the_records_of_a_large_bundle_are_read_and_followed(
+    place: Place,
+) -> None:
+    """50,000 took 2.4 s, in which the lease was not renewed."""
+    for number in range(5):
+        place.storage.topic(f"{ONE}-{number}", slow=0).written = 1
+    place.migrate()
+    place.look()
+    place.store.page = 2
+    done = list[int]()
+
+    def keep() -> None:
+        done.append(len(place.broker.done))
+
+    place.broker.done.clear()
+    place.mover.resume(BUNDLE, keep)
+    # After each page of the records, then after each topic.
+    assert done == [0, 0, 0, 1, 2, 3, 4, 5]
+
+
+def test_an_owner_whose_lease_ends_while_it_reads_the_records_stops(place: Place) -> None:
+    place.storage.topic(ONE, slow=0).written = 1
+    place.migrate()
+    place.look()
+    place.broker.done.clear()
+
+    def keep() -> None:
+        raise Closed("the lease ran out")
+
+    with pytest.raises(Closed):
+        place.mover.resume(BUNDLE, keep)
+    assert place.broker.done == []
 
 
 def test_a_look_is_due_as_often_as_the_migration_says(place: Place) -> None:

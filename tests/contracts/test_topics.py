@@ -26,6 +26,7 @@ from trimtab.migration.migration import Counts, Migration
 from trimtab.migration.scopes import CLUSTER
 from trimtab.migration.topic_life import (
     MAY_ENLIST,
+    MOST_NEW,
     TRANSITIONS,
     Given,
     TopicEvent,
@@ -64,7 +65,7 @@ _names = itertools.count()
 class Store(Protocol):
     def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]: ...
 
-    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]: ...
+    def topics_in(self, cluster: str, bundle: str) -> Iterator[dict[str, TopicRecord]]: ...
 
 
 class Place:
@@ -130,6 +131,12 @@ class Place:
         call = msgspec.convert(asked, TopicCall)
         return self.store.change(self.cluster, call)[0]
 
+    def topics_in(self, bundle: str) -> dict[str, TopicRecord]:
+        found = dict[str, TopicRecord]()
+        for page in self.store.topics_in(self.cluster, bundle):
+            found |= page
+        return found
+
     def counts(self) -> dict[str, Counts]:
         if self.client is None:
             return self.shelf.counts("m")
@@ -163,6 +170,7 @@ AS_GIVEN = {
     Given.ONWARD: MigrationState.PAUSED,
     Given.ROLLING_BACK: MigrationState.ROLLING_BACK,
     Given.NEW: MigrationState.RUNNING,
+    Given.TAKES_NEW: MigrationState.COMPLETED,
 }
 """A migration's state in which a condition holds."""
 
@@ -201,12 +209,14 @@ def test_a_migrations_state_decides_what_may_happen(
         Given.ONWARD: onward,
         Given.ROLLING_BACK: {back},
         Given.NEW: MAY_ENLIST,
+        Given.TAKES_NEW: onward,
     }
     event, expect = {
         Given.OPEN_WAVE: ("terminate", TopicState.ACTIVE),
         Given.ONWARD: ("drain", TopicState.TERMINATED),
         Given.ROLLING_BACK: ("reopen", TopicState.DRAINING),
         Given.NEW: ("enlist", TopicState.UNKNOWN),
+        Given.TAKES_NEW: ("start-on-green", TopicState.UNKNOWN),
     }[given]
     place.migrate(state)
     place.put(record(expect))
@@ -232,6 +242,38 @@ def test_a_wave_that_waits_is_not_begun(place: Place) -> None:
     assert place.ask("terminate", "active").reason is TopicRefused.NOT_NOW
     place.migrate(wave=1)
     assert place.ask("terminate", "active").accepted
+
+
+def test_a_topic_that_is_enlisted_anew_has_the_wave_of_its_new_migration(place: Place) -> None:
+    """It kept that of the earlier one, which the new one may not have: it never migrated."""
+    place.migrate()
+    place.put(record(TopicState.ACTIVE, migration="earlier", wave=3))
+    assert place.ask("enlist", "active").record == record(TopicState.ACTIVE)
+    assert place.counts()["0"] == Counts(active=1)
+
+
+def test_a_new_topic_begins_on_green_in_a_wave_that_has_begun(place: Place) -> None:
+    place.migrate(wave=1)
+    assert place.ask("start-on-green", wave=2).reason is TopicRefused.NOT_NOW
+    begun = place.ask("start-on-green", wave=1)
+    assert begun.record == record(TopicState.MIGRATED, wave=1, stays=True)
+    assert place.counts()["1"] == Counts(migrated=1, stays=1)
+    again = place.ask("start-on-green", wave=1)
+    assert (again.reason, again.record) == (TopicRefused.STALE_STATE, begun.record)
+    place.migrate(MigrationState.ROLLING_BACK)
+    assert place.ask("reopen", "migrated").reason is TopicRefused.NOT_NOW
+    assert place.topics_in(BUNDLE) == {TOPIC: begun.record}
+
+
+def test_as_many_new_topics_of_a_namespace_as_may_begin_on_green(place: Place) -> None:
+    place.migrate()
+    place.shelf.most_new = 1
+    if place.client is not None:
+        place.client.hset(migrated_key(place.cluster, "m"), "public/orders stays", MOST_NEW - 1)
+    assert place.ask("start-on-green").accepted
+    other = "persistent://public/orders/other"
+    assert place.ask("start-on-green", topic=other).reason is TopicRefused.FULL
+    assert place.ask("enlist", topic=other).accepted
 
 
 @pytest.mark.parametrize(
@@ -285,7 +327,7 @@ def test_topics_with_any_name_are_found_by_the_next_owner(place: Place, name: st
     place.migrate()
     topic = f"persistent://public/orders/{name}"
     assert place.ask("enlist", topic=topic, position=position(topic)).accepted
-    assert list(place.store.topics_in(place.cluster, BUNDLE)) == [topic]
+    assert list(place.topics_in(BUNDLE)) == [topic]
 
 
 def test_topics_of_a_namespace_of_a_cluster_are_found_by_the_next_owner(place: Place) -> None:
@@ -295,7 +337,7 @@ def test_topics_of_a_namespace_of_a_cluster_are_found_by_the_next_owner(place: P
     place.owned_by(A, EPOCH, bundle=bundle)
     asked = place.ask("enlist", topic=topic, bundle=bundle, position=position(topic))
     assert asked.accepted
-    assert list(place.store.topics_in(place.cluster, bundle)) == [topic]
+    assert list(place.topics_in(bundle)) == [topic]
 
 
 def test_an_owner_that_hands_over_serves_until_then(place: Place) -> None:
@@ -332,7 +374,7 @@ def test_a_topic_that_users_deleted_is_forgotten(place: Place) -> None:
     place.ask("enlist")
     assert place.ask("forget", "active").record is None
     assert place.counts()["0"] == Counts()
-    assert place.store.topics_in(place.cluster, BUNDLE) == {}
+    assert place.topics_in(BUNDLE) == {}
 
 
 def test_topics_of_a_bundle_are_found_by_their_place_on_the_ring(place: Place) -> None:
@@ -353,12 +395,12 @@ def test_topics_of_a_bundle_are_found_by_their_place_on_the_ring(place: Place) -
     call = TopicCall(broker=A, session="1", changes=tuple(changes))
     assert all(outcome.accepted for outcome in place.store.change(place.cluster, call))
     by_place = sorted(topics, key=position)
-    assert list(place.store.topics_in(place.cluster, BUNDLE)) == by_place
+    assert list(place.topics_in(BUNDLE)) == by_place
     middle = position(by_place[100])
     lower = f"public/orders/0x00000000_0x{middle:08x}"
     upper = f"public/orders/0x{middle:08x}_0xffffffff"
-    assert list(place.store.topics_in(place.cluster, lower)) == by_place[:100]
-    assert list(place.store.topics_in(place.cluster, upper)) == by_place[100:]
+    assert list(place.topics_in(lower)) == by_place[:100]
+    assert list(place.topics_in(upper)) == by_place[100:]
 
 
 def test_a_bundle_is_named_by_its_owner_alone(place: Place) -> None:

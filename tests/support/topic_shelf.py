@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -13,10 +14,11 @@ from trimtab.migration.migration import Counts, Migration
 from trimtab.migration.scopes import namespace_of
 from trimtab.migration.topic_life import (
     COUNTED,
+    MAKING,
     MAY_ENLIST,
+    MOST_NEW,
     TRANSITIONS,
     Given,
-    TopicEvent,
     TopicState,
 )
 from trimtab.model import FULL_RANGE_END, Epoch, parse_bundle
@@ -42,19 +44,23 @@ class TopicShelf:
     records: dict[str, TopicRecord] = field(default_factory=dict)
     marks: dict[tuple[str, str], int] = field(default_factory=dict)
     sums: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
+    most_new: int = MOST_NEW
+    page: int = 1000
 
     def migrations(self, cluster: str) -> Mapping[str, Migration]:  # noqa: ARG002 - there is one
         return self.known
 
-    def topics_in(self, cluster: str, bundle: str) -> dict[str, TopicRecord]:  # noqa: ARG002
+    def topics_in(self, cluster: str, bundle: str) -> Iterator[dict[str, TopicRecord]]:  # noqa: ARG002
         namespace, (low, high) = parse_bundle(bundle)
         last = high == FULL_RANGE_END
-        return {
-            topic: record
+        there = (
+            (topic, record)
             for topic, record in sorted(self.records.items(), key=lambda each: position(each[0]))
             if namespace_of(topic) == namespace
             and (low <= position(topic) < high or (last and position(topic) == high))
-        }
+        )
+        while page := dict(itertools.islice(there, self.page)):
+            yield page
 
     def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:  # noqa: ARG002
         outcomes = tuple(self._outcome(call, each) for each in call.changes)
@@ -93,14 +99,24 @@ class TopicShelf:
             return TopicRefused.NOT_OWNER
         if topic.state is not change.expect:
             return TopicRefused.STALE_STATE
-        if change.event is not TopicEvent.ENLIST and topic.migration != change.migration:
+        if change.event not in MAKING and topic.migration != change.migration:
             return TopicRefused.OTHER_MIGRATION
-        if change.event is None:
-            return None
+        return None if change.event is None else self._by_the_table(change, topic, migration)
+
+    def _by_the_table(
+        self, change: TopicChange, topic: TopicRecord, migration: Migration
+    ) -> TopicRefused | None:
+        assert change.event is not None
         if change.event not in TRANSITIONS[topic.state]:
             return TopicRefused.ILLEGAL
         given = TRANSITIONS[topic.state][change.event].given
-        return None if _holds(given, migration, topic) else TopicRefused.NOT_NOW
+        if not _holds(given, migration, topic, change.wave):
+            return TopicRefused.NOT_NOW
+        return self._full(change) if given is Given.TAKES_NEW else None
+
+    def _full(self, change: TopicChange) -> TopicRefused | None:
+        counts = self.counts(change.migration).get(namespace_of(change.topic), Counts())
+        return TopicRefused.FULL if counts.stays >= self.most_new else None
 
     def _write(self, change: TopicChange, before: TopicRecord) -> None:
         state, stays = before.state, before.stays
@@ -111,7 +127,7 @@ class TopicShelf:
         after = TopicRecord(
             state=state,
             migration=change.migration,
-            wave=change.wave if change.event is TopicEvent.ENLIST else before.wave,
+            wave=change.wave if change.event in MAKING else before.wave,
             epoch=change.epoch,
             backlog=change.backlog,
             stays=stays,
@@ -141,7 +157,7 @@ class TopicShelf:
                 self.sums.setdefault(record.migration, Counter())[subject, name] += more
 
 
-def _holds(given: Given, migration: Migration, topic: TopicRecord) -> bool:
+def _holds(given: Given, migration: Migration, topic: TopicRecord, wave: int) -> bool:
     match given:
         case Given.OPEN_WAVE:
             return migration.state is MigrationState.RUNNING and topic.wave <= migration.wave
@@ -151,5 +167,8 @@ def _holds(given: Given, migration: Migration, topic: TopicRecord) -> bool:
             return not topic.stays and migration.state is MigrationState.ROLLING_BACK
         case Given.NEW:
             return topic.migration != migration.id and migration.state in MAY_ENLIST
+        case Given.TAKES_NEW:
+            open_now = migration.state in MAY_ENLIST and wave <= migration.wave
+            return open_now or migration.state is MigrationState.COMPLETED
         case Given.NOTHING:
             return True

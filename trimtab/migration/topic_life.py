@@ -50,6 +50,9 @@ class TopicEvent(StrEnum):
     """Redirected the last consumer, and deleted it."""
     REOPEN = "reopen"
     """Took it back from green, which had taken no write of it."""
+    START_ON_GREEN = "start-on-green"
+    """Sends the client who asks for a new topic to green, where it is created: green has it alone,
+    and a rollback leaves it there."""
     STAY = "stay"
     """Found that green has taken a write of it: it migrates on, whatever becomes of the rest."""
 
@@ -66,6 +69,8 @@ class Given(StrEnum):
     """The migration is being rolled back, and the topic does not stay on green."""
     NEW = "new"
     """The topic is not enlisted in this migration, which is under way."""
+    TAKES_NEW = "takes-new"
+    """The migration is completed; or it is not rolled back, and the topic's wave has begun."""
 
 
 class Effect(NamedTuple):
@@ -89,7 +94,12 @@ def _judged(state: TopicState) -> dict[TopicEvent, Effect]:
 
 TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingProxyType(
     {
-        _S.UNKNOWN: MappingProxyType({_E.ENLIST: Effect(_S.ACTIVE, Given.NEW)}),
+        _S.UNKNOWN: MappingProxyType(
+            {
+                _E.ENLIST: Effect(_S.ACTIVE, Given.NEW),
+                _E.START_ON_GREEN: Effect(_S.MIGRATED, Given.TAKES_NEW, stays=True),
+            }
+        ),
         _S.ACTIVE: MappingProxyType(
             {
                 _E.ENLIST: Effect(_S.ACTIVE, Given.NEW),
@@ -126,8 +136,17 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
 
 MAY_ENLIST: Final = frozenset({MigrationState.RUNNING, MigrationState.PAUSED})
 """States of a migration in which topics are enlisted (Given.NEW)."""
-COUNTED: Final = frozenset(TopicEvent) - {TopicEvent.ENLIST, TopicEvent.FORGET}
+MAKING: Final = frozenset({TopicEvent.ENLIST, TopicEvent.START_ON_GREEN})
+"""Events that make a record of the migration that they name; all others change one that is there.
+"""
+COUNTED: Final = frozenset(TopicEvent) - MAKING - {TopicEvent.FORGET}
 """Events that count as a step tried; the others only look."""
+MOST_NEW: Final = 20_000
+"""Topics of a namespace that one migration may create on green. More: clients that invent names
+fill Redis (300 bytes a name), and the memory of the bundles' owners; fewer: a migration that is
+completed for long, and whose clients still ask blue, has no more new topics."""
+FORGETTABLE: Final = frozenset({_S.ACTIVE, _S.REPLICATING})
+"""States whose topic is forgotten once its users have deleted it."""
 REDIRECTING: Final = frozenset({_S.TERMINATED, _S.DRAINING, _S.MIGRATED})
 """States in which producers are sent to green."""
 LEFT: Final = frozenset({_S.ACTIVE, _S.REPLICATING, _S.TERMINATED, _S.DRAINING})

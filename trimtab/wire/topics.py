@@ -26,7 +26,7 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     backlog: int = 0
     """Messages left on blue once it is terminated."""
     stays: bool = False
-    """A rollback found that green has taken a write of it."""
+    """A rollback leaves it on green: it began there, or a rollback found a write of it."""
     problem: str = ""
     """Why its last step failed; empty once one succeeded."""
     v: int = 1
@@ -46,7 +46,7 @@ class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     expect: TopicState
     event: TopicEvent | None = None
     wave: int = 0
-    """Of the topic; ENLIST notes it."""
+    """Of the topic; ENLIST and START_ON_GREEN note it."""
     backlog: int = 0
     problem: str = ""
     """Why a step failed, in LONGEST_PROBLEM characters at most."""
@@ -89,6 +89,8 @@ class TopicRefused(StrEnum):
     """The table has no such row."""
     NOT_NOW = "not-now"
     """The migration is not in a state, or the wave has not begun, in which this may happen."""
+    FULL = "full"
+    """As many topics of the namespace as may have begun on the other cluster."""
 
 
 class TopicOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -9,7 +9,7 @@
 --       now; or {"closed", why}.
 --
 -- Rendered above from Python: TOPIC_EFFECTS (";state event=state given stays;..."), SERVING, ONWARD and MAY_ENLIST
--- (" state state "), COUNTED (" event event "); a name after "REFUSED." becomes its text. From
+-- (" state state "), MAKING and COUNTED (" event event "), MOST_NEW; a name after "REFUSED." becomes its text. From
 -- history.lua: server, is_of. From marks.lua: are_marked. From records.lua: readable_record.
 
 local OPEN = KEYS[1]
@@ -78,8 +78,17 @@ local function holds(given, change, topic, migration)
     return not topic.stays and migration.state == "rolling-back"
   elseif given == "new" then
     return topic.migration ~= change.migration and is_among(migration.state, MAY_ENLIST)
+  elseif given == "takes-new" then
+    return migration.state == "completed"
+      or is_among(migration.state, MAY_ENLIST) and (change.wave or 0) <= migration.wave
   end
   return true
+end
+
+-- Whether as many topics of the change's namespace as may have begun on green: a client may invent any name.
+local function is_full(change)
+  local counts, name = PREFIX .. "migrated:" .. change.migration, namespace_of(change) .. " stays"
+  return (tonumber(redis.call("HGET", counts, name) or "") or 0) >= MOST_NEW
 end
 
 -- The topic's next state, and whether it stays on green; or nil, and why it is refused.
@@ -93,7 +102,7 @@ local function judge(change, topic)
     return nil, REFUSED.NOT_OWNER
   elseif topic.state ~= change.expect then
     return nil, REFUSED.STALE_STATE
-  elseif change.event ~= "enlist" and topic.migration ~= change.migration then
+  elseif topic.migration ~= change.migration and not is_among(change.event or "", MAKING) then
     return nil, REFUSED.OTHER_MIGRATION
   elseif not change.event then
     return topic.state, topic.stays
@@ -105,6 +114,8 @@ local function judge(change, topic)
   local state, given, stays = string.match(TOPIC_EFFECTS, "^(%S+) (%S+) (%S+);", row + 1)
   if not holds(given, change, topic, migration) then
     return nil, REFUSED.NOT_NOW
+  elseif given == "takes-new" and is_full(change) then
+    return nil, REFUSED.FULL
   end
   return state, state ~= "active" and (topic.stays or stays == "true")
 end
@@ -138,10 +149,10 @@ end
 local function write(change, topic, state, stays)
   local namespace = namespace_of(change)
   local topics, places = PREFIX .. "topics:" .. namespace, PREFIX .. "places:" .. namespace
-  local is_new = change.event == "enlist"
-  local after = { state = state, migration = change.migration, wave = is_new and change.wave or topic.wave or 0,
-    epoch = change.epoch, backlog = change.backlog or 0, stays = stays,
-    problem = change.problem or "" }
+  local is_new = is_among(change.event or "", MAKING)
+  local wave = is_new and change.wave or not is_new and topic.wave or 0
+  local after = { state = state, migration = change.migration, wave = wave, epoch = change.epoch,
+    backlog = change.backlog or 0, stays = stays, problem = change.problem or "" }
   tally(topic, namespace, -1)
   tally(after, namespace, 1)
   local failed = after.problem ~= ""

@@ -1,0 +1,105 @@
+"""The records of this broker's topics: read from the store, and changed there by what it did.
+
+All methods raise StoreUnavailable, and ``ask`` and ``name`` also Closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+import msgspec
+
+from agent.migration.known import KnownTopics
+from agent.ports import Topics
+from trimtab.migration.life import CLAIMING
+from trimtab.migration.migration import Migration
+from trimtab.migration.topic_life import TopicEvent
+from trimtab.model import Epoch
+from trimtab.store.ring import position
+from trimtab.wire.topics import Named, TopicCall, TopicChange, TopicOutcome, TopicRecord
+
+Keep = Callable[[], object]
+"""Keeps the broker's lease, if that is due; its errors end what is being done."""
+
+
+class Records:
+    """One broker's; for the agent's thread, but for what ``known`` lets others read."""
+
+    def __init__(self, cluster: str, broker_id: str, session: int, store: Topics) -> None:
+        self.known = KnownTopics()
+        self._cluster, self._store = cluster, store
+        self._call = TopicCall(broker=broker_id, session=str(session))
+        self._unread = set[str]()
+        """Bundles whose topics' records are to be read again."""
+
+    def read_migrations(self) -> None:
+        """Read what migrates, and how far it has come.
+
+        One that has topics is never deleted: a store without it was emptied, and gets it back with
+        the job's next round. Until then no topic is created here that belongs on the other cluster.
+        """
+        found, before = self._store.migrations(self._cluster), self.known.migrations
+        lost = {name: each for name, each in before.items() if each.state in CLAIMING}
+        self.known.migrations = {**lost, **found}
+
+    def keep(self, bundles: Collection[str]) -> None:
+        """Forget the topics of all other bundles."""
+        self.known.keep(bundles)
+        self._unread.intersection_update(bundles)
+
+    def doubt(self, bundles: Iterable[str]) -> None:
+        """Have the records of these bundles' topics read again."""
+        self._unread.update(bundles)
+
+    def read(self, bundle: str, keep: Keep) -> None:
+        """Read the records of a bundle's topics, unless they are known."""
+        if bundle in self._unread or not self.known.has(bundle):
+            self.read_again(bundle, keep)
+
+    def read_again(self, bundle: str, keep: Keep) -> None:
+        """Read the records of a bundle's topics; while nothing migrates, put that off."""
+        found = dict[str, TopicRecord]()
+        if self.known.migrations:
+            for page in self._store.topics_in(self._cluster, bundle):
+                found |= page
+                keep()
+            self._unread.discard(bundle)
+        else:
+            self._unread.add(bundle)
+        self.known.learn(bundle, found)
+
+    def change(  # noqa: PLR0913 - what a change says
+        self,
+        bundle: str,
+        epoch: Epoch,
+        topic: str,
+        event: TopicEvent | None,
+        migration: Migration,
+        backlog: int = 0,
+    ) -> TopicChange:
+        """The request for an event of a topic, by its record as it is known."""
+        return TopicChange(
+            topic=topic,
+            bundle=bundle,
+            position=position(topic),
+            epoch=epoch,
+            migration=migration.id,
+            expect=self.known.state_of(bundle, topic),
+            event=event,
+            wave=migration.wave_of(topic),
+            backlog=backlog,
+        )
+
+    def ask(self, bundle: str, *changes: TopicChange) -> tuple[TopicOutcome, ...]:
+        """Ask for changes, and note the records that stand then."""
+        if not changes:
+            return ()
+        call = msgspec.structs.replace(self._call, changes=changes)
+        outcomes = self._store.change(self._cluster, call)
+        for outcome in outcomes:
+            self.known.note(bundle, outcome)
+        return outcomes
+
+    def name(self, *named: Named) -> None:
+        """Say that all topics of bundles are enlisted."""
+        self._store.change(self._cluster, msgspec.structs.replace(self._call, named=named))
