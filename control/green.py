@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
@@ -24,26 +24,31 @@ MOST_TENANTS: Final = 100
 _MOST_BYTES: Final = 1 << 20
 
 
+Ask = Callable[[str, str], Any]
+"""What an admin path of a web service answers; raises NoAnswer."""
+
+
 class NoAnswer(Exception):
     """Green does not answer what it is asked; says why."""
 
 
 def green_flaws(
-    target: Target, brokers: Collection[str], tenants: Collection[str] = ()
+    target: Target, brokers: Collection[str], tenants: Collection[str], asked: Ask
 ) -> Iterator[Flaw]:
     """What is wrong with green, as it answers now; ``brokers`` are blue's, as host:port.
 
-    It must answer, have a broker, let each of ``tenants`` that it has be there, and not migrate
-    back to blue by itself or by others.
+    ``asked``: `ask`, which may remember what green has answered. Green must answer, have a broker,
+    let each of ``tenants`` that it has be there, and not migrate back to blue by itself or by
+    others.
     """
     web = target.web
     try:
-        living = _living(web)
+        living = _living(web, asked)
         if not any(living.values()):
             problem = f"target: {web} has no broker that is alive"
             yield IntentRule.UNREACHABLE_TARGET, problem
-        yield from _tenant_flaws(web, living.keys(), tenants)
-        way = find_cycle(web, brokers)
+        yield from _tenant_flaws(web, living.keys(), tenants, asked)
+        way = find_cycle(web, brokers, asked)
         if way:
             problem = f"target: green migrates too, and its way leads back here: {' -> '.join(way)}"
             yield IntentRule.MIGRATION_CYCLE, problem
@@ -51,11 +56,11 @@ def green_flaws(
         yield IntentRule.UNREACHABLE_TARGET, f"target: {error}"
 
 
-def green_notes(target: Target, load: float, full: float) -> Iterator[str]:
+def green_notes(target: Target, load: float, full: float, asked: Ask) -> Iterator[str]:
     """What is worth knowing of green's size: ``load`` is blue's in brokers that it would fill, and
     a broker above ``full`` (a fraction) is overloaded. Green's brokers may be of another size."""
     try:
-        living = sum(_living(target.web).values())
+        living = sum(_living(target.web, asked).values())
     except NoAnswer:
         return
     needed = max(1, math.ceil(load / full))
@@ -66,19 +71,21 @@ def green_notes(target: Target, load: float, full: float) -> Iterator[str]:
         )
 
 
-def _living(web: str) -> dict[str, int]:
+def _living(web: str, asked: Ask) -> dict[str, int]:
     """The clusters of a web service, with their living brokers; raises NoAnswer."""
-    names = ask(web, "clusters")
+    names = asked(web, "clusters")
     found = [str(each) for each in names if each != "global"] if isinstance(names, list) else []
-    living = {name: ask(web, f"brokers/{quote(name)}") for name in found}
+    living = {name: asked(web, f"brokers/{quote(name)}") for name in found}
     return {name: len(told) if isinstance(told, list) else 0 for name, told in living.items()}
 
 
-def _tenant_flaws(web: str, clusters: Collection[str], tenants: Collection[str]) -> Iterator[Flaw]:
+def _tenant_flaws(
+    web: str, clusters: Collection[str], tenants: Collection[str], asked: Ask
+) -> Iterator[Flaw]:
     """Tenants that green has, and lets be in other clusters only: it refuses their namespaces."""
     for tenant in sorted(tenants)[:MOST_TENANTS]:
         try:
-            told = ask(web, f"tenants/{quote(tenant)}")
+            told = asked(web, f"tenants/{quote(tenant)}")
         except NoAnswer:
             # 404: it is created. What else there is, the first topic's `create_on` says.
             continue
@@ -92,14 +99,14 @@ def _tenant_flaws(web: str, clusters: Collection[str], tenants: Collection[str])
             yield IntentRule.TARGET_POLICY, problem
 
 
-def find_cycle(web: str, brokers: Collection[str]) -> list[str]:
+def find_cycle(web: str, brokers: Collection[str], asked: Ask) -> list[str]:
     """The URLs that lead from green back to one of ``brokers``; none if no migration does."""
     way, waiting = list[str](), [web]
     while waiting and len(way) < MOST_HOPS:
         here = waiting.pop()
         way.append(here)
-        for name in _clusters_of(here):
-            after = _migrated_to(here, str(name))
+        for name in _clusters_of(here, asked):
+            after = _migrated_to(here, str(name), asked)
             if any(host in brokers for host in hosts_of(after)):
                 return [*way, after]
             if after and after not in way:
@@ -107,10 +114,10 @@ def find_cycle(web: str, brokers: Collection[str]) -> list[str]:
     return []
 
 
-def _clusters_of(web: str) -> list[Any]:
+def _clusters_of(web: str, asked: Ask) -> list[Any]:
     """The clusters of a web service; none if it does not answer: its way ends there."""
     try:
-        found = ask(web, "clusters")
+        found = asked(web, "clusters")
     except NoAnswer:
         return []
     return found if isinstance(found, list) else []
@@ -129,10 +136,10 @@ def ask(web: str, path: str) -> Any:
         raise NoAnswer(f"{url} does not answer: {getattr(error, 'reason', error)}") from error
 
 
-def _migrated_to(web: str, cluster: str) -> str:
+def _migrated_to(web: str, cluster: str, asked: Ask) -> str:
     """Where a cluster migrates to; empty if it does not, or does not say."""
     try:
-        told = ask(web, f"clusters/{quote(cluster)}/migrate")
+        told = asked(web, f"clusters/{quote(cluster)}/migrate")
     except NoAnswer:
         # 404 before the first migration.
         return ""

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from threading import Lock
 from types import TracebackType
@@ -18,7 +19,7 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
 from control.demand import Demand, read_demand, whole_load
-from control.green import green_flaws, green_notes
+from control.green import ask, green_flaws, green_notes
 from control.heat_map import HeatMap, Part, draw
 from control.intents import Objections, note, object_to
 from control.listing import (
@@ -243,15 +244,15 @@ class ControlPlane:
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
         flaws = list(object_to(intent, last, memory, existing))
-        green = intent.target
+        green, asked = intent.target, cache(ask)
         if green is not None and not any(target_flaws(green, last.brokers)):
-            flaws += green_flaws(green, last.brokers, self._tenants(intent))
+            flaws += green_flaws(green, last.brokers, self._tenants(intent), asked)
         if flaws:
             raise Objections(flaws)
         notes = list(note(intent, last, memory, existing))
         if green is not None:
             full = last.settings().round.overloaded_threshold
-            notes += green_notes(green, whole_load(last.regular.summary), full)
+            notes += green_notes(green, whole_load(last.regular.summary), full, asked)
         return notes
 
     def _tenants(self, intent: Intent) -> set[str]:

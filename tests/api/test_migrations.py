@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.context import Context
-from control.green import find_cycle, green_flaws, green_notes
+from control.green import ask, find_cycle, green_flaws, green_notes
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from tests.agent.support import A
@@ -95,6 +95,16 @@ def test_bad_input_is_refused_with_all_reasons_at_once(
     assert "does not answer" in twice.json()["reason"]
 
 
+def test_green_is_asked_once_for_each_thing(api: TestClient, job: PromptJob) -> None:
+    asked = list[str]()
+    paths = {"clusters": ["green"], "brokers/green": ["g:8080"]}
+    with green(paths, asked) as url:
+        body = {"target": urls(url), "scope": "t/three"}
+        here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+        assert api.post(here, json=body, params={"dryRun": True}).status_code == 200
+    assert sorted(asked) == ["brokers/green", "clusters", "clusters/green/migrate", "tenants/t"]
+
+
 def test_pulsars_flags_of_clusters_and_namespaces(
     api: TestClient, job: PromptJob, url: str
 ) -> None:
@@ -117,7 +127,7 @@ def test_pulsars_flags_of_clusters_and_namespaces(
 
 def test_a_cluster_without_a_broker_is_not_green() -> None:
     with green({"clusters": ["green"], "brokers/green": []}) as url:
-        [(rule, problem)] = green_flaws(Target(serviceUrl=url), ())
+        [(rule, problem)] = green_flaws(Target(serviceUrl=url), (), (), ask)
     assert (rule, problem) == (
         "unreachable-target",
         f"target: {url} has no broker that is alive",
@@ -131,27 +141,27 @@ def test_a_cycle_of_clusters_is_found_with_its_way(hops: int) -> None:
     with green(middle) as second:
         if hops == 1:
             middle["clusters/m/migrate"] = blue
-            assert find_cycle(second, ["blue:8080"]) == [second, "http://blue:8080"]
+            assert find_cycle(second, ["blue:8080"], ask) == [second, "http://blue:8080"]
             return
         middle["clusters/m/migrate"] = blue
         onward = {"migrated": True, "migratedClusterUrl": {"serviceUrl": second}}
         first_paths = {"clusters": ["f"], "brokers/f": ["f:1"], "clusters/f/migrate": onward}
         with green(first_paths) as first:
-            assert find_cycle(first, ["blue:8080"]) == [first, second, "http://blue:8080"]
-            [(rule, _)] = green_flaws(Target(serviceUrl=first), ["blue:8080"])
+            assert find_cycle(first, ["blue:8080"], ask) == [first, second, "http://blue:8080"]
+            [(rule, _)] = green_flaws(Target(serviceUrl=first), ["blue:8080"], (), ask)
             assert rule == "migration-cycle"
-            assert find_cycle(first, ["elsewhere:8080"]) == []
+            assert find_cycle(first, ["elsewhere:8080"], ask) == []
 
 
 def test_a_cycle_by_tls_alone_is_found() -> None:
     blue = {"migrated": True, "migratedClusterUrl": {"serviceUrlTls": "https://blue:8443"}}
     with green({"clusters": ["m"], "clusters/m/migrate": blue}) as url:
-        assert find_cycle(url, ["blue:8443"]) == [url, "https://blue:8443"]
+        assert find_cycle(url, ["blue:8443"], ask) == [url, "https://blue:8443"]
 
 
 def test_what_answers_nonsense_is_not_green() -> None:
     with green({}) as url:
-        [(rule, problem)] = green_flaws(Target(serviceUrl=url), ())
+        [(rule, problem)] = green_flaws(Target(serviceUrl=url), (), (), ask)
         assert rule == "unreachable-target"
         assert problem.endswith("answers 404")
 
@@ -201,7 +211,7 @@ def test_a_tenant_that_green_lets_be_elsewhere_only_is_named_before_anything_cha
     paths["tenants/theirs"] = {"allowedClusters": ["east"]}
     with green(paths) as url:
         tenants = ("absent", "open", "ours", "theirs")
-        [(rule, problem)] = green_flaws(Target(serviceUrl=url), (), tenants)
+        [(rule, problem)] = green_flaws(Target(serviceUrl=url), (), tenants, ask)
     assert rule == "target-policy"
     assert "tenants update theirs --allowed-clusters green" in problem
 
@@ -210,7 +220,7 @@ def test_a_tenant_that_green_lets_be_elsewhere_only_is_named_before_anything_cha
 def test_a_green_that_is_too_small_is_noted(load: float, needed: int) -> None:
     paths = {"clusters": ["green"], "brokers/green": ["g:8080", "h:8080"]}
     with green(paths) as url:
-        notes = list(green_notes(Target(serviceUrl=url), load, full=0.85))
+        notes = list(green_notes(Target(serviceUrl=url), load, 0.85, ask))
     assert bool(notes) == (needed > 2)
     assert all(f"takes {needed} brokers" in each and "has 2 alive" in each for each in notes)
 

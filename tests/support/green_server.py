@@ -11,12 +11,16 @@ from typing import Any
 
 
 @contextmanager
-def green(answers: dict[str, Any]) -> Iterator[str]:
-    """Serve JSON by path below /admin/v2/, and 404 for others; yields the URL."""
+def green(answers: dict[str, Any], asked: list[str] | None = None) -> Iterator[str]:
+    """Serve JSON by path below /admin/v2/, and 404 for others; yields the URL. ``asked``: gets the
+    paths in the order of the requests."""
 
     class Paths(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = answers.get(self.path.removeprefix("/admin/v2/"))
+            path = self.path.removeprefix("/admin/v2/")
+            if asked is not None:
+                asked.append(path)
+            found = answers.get(path)
             self.send_response(404 if found is None else 200)
             self.end_headers()
             self.wfile.write(json.dumps(found).encode())
