@@ -126,7 +126,7 @@ COMMANDS: Final[dict[CommandKind, Command]] = {
         CommandKind.MERGE, Reason.COLD_NEIGHBOURS, source=BROKER, neighbour=UPPER
     ),
     CommandKind.TOPIC_MIGRATED: Command(
-        id="move-1/running/0",
+        id=f"move-1/running/0/{AT}/{BROKER}",
         cluster=CLUSTER,
         broker=BROKER,
         kind=CommandKind.TOPIC_MIGRATED,
@@ -134,6 +134,7 @@ COMMANDS: Final[dict[CommandKind, Command]] = {
         migration="move-1",
         scope="public/orders",
         target=_GREEN,
+        issued_at=AT,
     ),
 }
 

@@ -64,7 +64,13 @@ class KnownTopics:
         """A topic with its record and migration; None if either is not known."""
         record = self._bundles.get(bundle, {}).get(topic)
         migration = None if record is None else self.migrations.get(record.migration)
-        return None if record is None or migration is None else Case(topic, record, migration)
+        if record is None or migration is None:
+            return None
+        return Case(topic, record, migration, record.back and self._overtaken(topic, migration))
+
+    def _overtaken(self, topic: str, migration: Migration) -> bool:
+        others = self.migrations.values()
+        return any(each.at > migration.at and covers(each.scope, topic) for each in others)
 
     def cases(self, bundle: str) -> Iterator[Case]:
         """Every topic of a bundle that has a record."""
@@ -84,6 +90,12 @@ class KnownTopics:
                 continue
             if record is None or record.state is TopicState.ACTIVE:
                 yield topic, migration
+
+    def left_over(self, bundle: str) -> Iterator[tuple[str, TopicRecord]]:
+        """The topics on blue whose migration is remembered no longer, with their records."""
+        for topic, record in self._bundles.get(bundle, {}).items():
+            if record.state is TopicState.ACTIVE and record.migration not in self.migrations:
+                yield topic, record
 
     def state_of(self, bundle: str, topic: str) -> TopicState:
         """The state of a topic's record."""

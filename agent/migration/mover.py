@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -33,7 +33,7 @@ from trimtab.migration.scopes import CLUSTER, is_system, overlap
 from trimtab.migration.steps import Step
 from trimtab.migration.topic_life import FORGETTABLE, MAY_ENLIST, TopicEvent, TopicState
 from trimtab.model import Epoch, namespace_of
-from trimtab.wire.topics import LONGEST_PROBLEM, Named, TopicOutcome
+from trimtab.wire.topics import LONGEST_PROBLEM, Named, TopicChange, TopicOutcome
 
 PART_S: Final = 0.25
 """How long a part of a look may take. Longer: hand-overs wait for it; shorter: the loop turns for
@@ -63,7 +63,7 @@ class Mover:
         clock: Callable[[], float],
     ) -> None:
         self._holdings = holdings
-        self._records = Records(cluster, broker_id, session, store)
+        self._records = Records(cluster, broker_id, session, store, clock)
         self._known = self._records.known
         self._new = NewTopics(self._records, holdings)
         self._broker = broker if isinstance(broker, Migrating) else None
@@ -136,6 +136,7 @@ class Mover:
 
     def _begin(self) -> None:
         self._records.read_migrations()
+        self._new.try_full()
         served = self._holdings.bundles()
         self._records.keep(served)
         self._named = {key: said for key, said in self._named.items() if key[0] in served}
@@ -157,19 +158,29 @@ class Mover:
             for topic, migration in self._known.unlisted(bundle, topics)
         ]
         changes += [
-            self._records.change(bundle, epoch, case.topic, TopicEvent.FORGET, case.migration)
+            self._records.forget(bundle, epoch, case.topic, case.migration.id)
             for case in self._known.cases(bundle)
             if case.topic not in topics and case.record.state in FORGETTABLE
         ]
+        if all(answer.accepted for answer in self._ask(bundle, changes, keep)):
+            self._name(bundle, epoch)
+        left_over = tuple(self._known.left_over(bundle))
+        old = [
+            self._records.forget(bundle, epoch, topic, record.migration)
+            for topic, record in left_over
+            if topic not in self._half_done
+        ]
+        self._ask(bundle, old, keep)
+        for case in self._known.cases(bundle):
+            if case.step is not Step.REST or case.topic in self._half_done:
+                self._due.append((bundle, case.topic))
+
+    def _ask(self, bundle: str, changes: Sequence[TopicChange], keep: Keep) -> list[TopicOutcome]:
         answers = list[TopicOutcome]()
         for start in range(0, len(changes), LISTED):
             keep()
             answers += self._records.ask(bundle, *changes[start : start + LISTED])
-        if all(answer.accepted for answer in answers):
-            self._name(bundle, epoch)
-        for case in self._known.cases(bundle):
-            if case.step is not Step.REST or case.topic in self._half_done:
-                self._due.append((bundle, case.topic))
+        return answers
 
     def _name(self, bundle: str, epoch: Epoch) -> None:
         """Say that all topics of the bundle are enlisted, once for each wave."""

@@ -41,7 +41,10 @@ class NewTopics:
         self._waiting = set[str]()
         self._changing = threading.Lock()
         self._full = frozenset[str]()
-        """Namespaces of which no further topic may begin on green, as the store said last."""
+        """Namespaces of which no further topic may begin on green, as the store said since the last
+        look: it is not asked for each name that a client invents."""
+        self._told = set[str]()
+        """Those of which the log has told."""
 
     @property
     def wait(self) -> bool:
@@ -56,11 +59,11 @@ class NewTopics:
             return target
         if len(topic.encode(errors="replace")) > LONGEST_NAME:
             raise AskAgain(f"a topic whose name is above {LONGEST_NAME} bytes goes nowhere")
+        if namespace_of(topic) in self._full:
+            raise AskAgain("as many topics of its namespace as may have begun on the other cluster")
         with self._changing:
             if len(self._waiting) < MOST_WAITING:
                 self._waiting.add(topic)
-        if namespace_of(topic) in self._full:
-            raise AskAgain("as many topics of its namespace as may have begun on the other cluster")
         raise AskAgain("it is not recorded yet that it begins on the other cluster")
 
     def start(self, broker: Migrating, keep: Keep) -> None:
@@ -69,19 +72,23 @@ class NewTopics:
             names, self._waiting = sorted(self._waiting), set()
         if not names:
             return
-        full, begun = set[str](), set[str]()
+        full = set[str]()
         for bundle, topics in by_bundle(names, self._holdings.bundles()).items():
             keep()
             answers = self._start_in(broker, bundle, topics, keep)
             full.update(namespace_of(each.topic) for each in answers if each.reason is _FULL)
-            begun.update(namespace_of(each.topic) for each in answers if each.accepted)
-        for namespace in sorted(full - self._full):
+        for namespace in sorted(full - self._told):
             log.warning(
                 "no further topics begin on the other cluster: send their clients there",
                 namespace=namespace,
                 most=MOST_NEW,
             )
-        self._full = (self._full - begun) | full
+        self._full |= full
+        self._told |= full
+
+    def try_full(self) -> None:
+        """Ask the store again for namespaces that were full: a migration may have ended."""
+        self._full = frozenset()
 
     def _start_in(
         self, broker: Migrating, bundle: str, topics: list[str], keep: Keep
@@ -104,7 +111,7 @@ class NewTopics:
         start = records.change(bundle, epoch, topic, TopicEvent.START_ON_GREEN, migration)
         if case is not None and case.record.state in FORGETTABLE:
             # Its users have deleted it meanwhile, and make it anew.
-            yield records.change(bundle, epoch, topic, TopicEvent.FORGET, case.migration)
+            yield records.forget(bundle, epoch, topic, case.migration.id)
             start = msgspec.structs.replace(start, expect=TopicState.UNKNOWN)
         yield start
 

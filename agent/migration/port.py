@@ -40,7 +40,9 @@ class Migrating(Protocol):
 
     def create_on(self, target: Target, topic: str) -> None:
         """Create tenant, namespace, policies, the topic, and each subscription on green, so that
-        green keeps every message from the first one. What exists there is left as it is."""
+        green keeps every message from the first one. What exists there is left as it is. For a
+        partition, whose name ends in ``-partition-3``, the partitioned topic is created there with
+        all of its partitions: clients ask for their number first."""
         ...
 
     def hold(self, topic: str) -> None:

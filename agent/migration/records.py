@@ -6,6 +6,7 @@ All methods raise StoreUnavailable, and ``ask`` and ``name`` also Closed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Final
 
 import msgspec
 
@@ -22,11 +23,26 @@ Keep = Callable[[], object]
 """Keeps the broker's lease, if that is due; its errors end what is being done."""
 
 
+LOST_S: Final = 600.0
+"""How long a migration is believed that the store has lost. Longer: one that ended meanwhile keeps
+new topics from this cluster; shorter: a job that is away has not written it again."""
+
+
 class Records:
     """One broker's; for the agent's thread, but for what ``known`` lets others read."""
 
-    def __init__(self, cluster: str, broker_id: str, session: int, store: Topics) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        broker_id: str,
+        session: int,
+        store: Topics,
+        clock: Callable[[], float],
+    ) -> None:
         self.known = KnownTopics()
+        self._clock = clock
+        self._seen = dict[str, float]()
+        """Migrations that have topics, and when the store had them last, by the clock."""
         self._cluster, self._store = cluster, store
         self._call = TopicCall(broker=broker_id, session=str(session))
         self._unread = set[str]()
@@ -38,8 +54,13 @@ class Records:
         One that has topics is never deleted: a store without it was emptied, and gets it back with
         the job's next round. Until then no topic is created here that belongs on the other cluster.
         """
-        found, before = self._store.migrations(self._cluster), self.known.migrations
-        lost = {name: each for name, each in before.items() if each.state in CLAIMING}
+        found, now = self._store.migrations(self._cluster), self._clock()
+        lately = {name for name, at in self._seen.items() if now - at < LOST_S}
+        lost = {
+            name: it for name, it in self.known.migrations.items() if name in lately - found.keys()
+        }
+        claiming = (name for name, it in found.items() if it.state in CLAIMING)
+        self._seen = {name: self._seen[name] for name in lost} | dict.fromkeys(claiming, now)
         self.known.migrations = {**lost, **found}
 
     def keep(self, bundles: Collection[str]) -> None:
@@ -88,6 +109,18 @@ class Records:
             event=event,
             wave=migration.wave_of(topic),
             backlog=backlog,
+        )
+
+    def forget(self, bundle: str, epoch: Epoch, topic: str, migration: str) -> TopicChange:
+        """The request to forget a topic of a migration, which may be remembered no longer."""
+        return TopicChange(
+            topic=topic,
+            bundle=bundle,
+            position=position(topic),
+            epoch=epoch,
+            migration=migration,
+            expect=self.known.state_of(bundle, topic),
+            event=TopicEvent.FORGET,
         )
 
     def ask(self, bundle: str, *changes: TopicChange) -> tuple[TopicOutcome, ...]:

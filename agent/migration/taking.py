@@ -30,7 +30,6 @@ _ELSEWHERE: Final = frozenset({TopicRefused.NOT_OWNER, TopicRefused.NO_LEASE})
 """Refusals that say that another broker goes on: what this one does with the topic is over."""
 _DONE_BEFORE: Final = frozenset({TopicState.REPLICATING, TopicState.DRAINING})
 """States whose work is done before the record."""
-_BACK: Final = frozenset({MigrationState.ROLLING_BACK, MigrationState.ROLLED_BACK})
 
 
 class Case(NamedTuple):
@@ -39,6 +38,8 @@ class Case(NamedTuple):
     topic: str
     record: TopicRecord
     migration: Migration
+    overtaken: bool = False
+    """Whether a later migration has the topic too: the store was restored to what was before it."""
 
     @property
     def step(self) -> Step:
@@ -59,16 +60,20 @@ def restore(broker: Migrating, case: Case) -> None:
 
     Its own files may say less than the record, if its last owner crashed, or more.
     """
-    topic, record, migration = case
+    topic, record, migration, overtaken = case
     match record.state:
         case TopicState.REPLICATING:
             broker.hold(topic)
+        case _ if case.step is Step.TAKE_BACK and migration.state is MigrationState.ROLLED_BACK:
+            # It was back, and the store is restored to what was before: the broker knows better
+            # than the record, until green is asked once more.
+            return
         case TopicState.TERMINATED | TopicState.DRAINING:
             broker.terminate(topic, migration.target)
         case TopicState.MIGRATED:
             broker.remove(topic, migration.target)
         case _:
-            if migration.state in _BACK:
+            if record.back and not overtaken:
                 broker.reopen(topic)
             else:
                 # Held for a step that failed. No more: the store may have lost the record of the
@@ -97,7 +102,7 @@ def _terminate(broker: Migrating, case: Case, ask: Ask) -> None:
 
 
 def _drain(broker: Migrating, case: Case, ask: Ask) -> None:
-    topic, record, migration = case
+    topic, record, migration, _ = case
     # Again: it may have failed after the record.
     broker.terminate(topic, migration.target)
     backlog = broker.backlog(topic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +13,7 @@ from sinks.kafka.readable import MALFORMED
 from sinks.redis.bundle_index import BundleIndex
 from sinks.redis.scripts import migrations_script, run
 from sinks.redis.server.connections import translate_errors
+from trimtab.migration.kept import MOST, find_surplus
 from trimtab.migration.migration import Counts, Migration
 from trimtab.migration.scopes import overlap
 from trimtab.model import is_bundle, namespace_of
@@ -29,6 +30,7 @@ from trimtab.wire.keys import (
 )
 
 _migration = msgspec.json.Decoder(Migration)
+_brokers = msgspec.json.Decoder(list[list[str]])
 _PAGE: Final = 1000
 """Bundles read in a step."""
 _NAMES: Final = frozenset(Counts.__dataclass_fields__)
@@ -41,13 +43,32 @@ class Migrations:
         self._client = client
         self._index = BundleIndex(client)
 
-    def write(self, cluster: str, generation: int, migrations: Iterable[Migration]) -> int:
+    def write(
+        self, cluster: str, generation: int, migrations: Sequence[Migration]
+    ) -> list[Command]:
         """Store each in place of its earlier state, and command brokers to look at those that have
-        come further; returns how many commands went out. Raises Fenced and Closed."""
-        arguments = [str(generation)]
+        come further; returns these commands. What is remembered no longer is deleted. Raises Fenced
+        and Closed."""
+        arguments = list[str]()
         for each in migrations:
             arguments += [each.id, msgspec.json.encode(each).decode(), _command(each)]
-        status, detail = run(
+        there, now_ms, brokers = self._run(cluster, generation, arguments)
+        if there > MOST:
+            gone = find_surplus(list(reversed(self.read(cluster).values())))
+            for each in gone:
+                self._run(cluster, generation, [each.id, "", ""])
+        return [
+            command_for(each, broker, now_ms)
+            for each, told in zip(migrations, brokers, strict=True)
+            for broker in told
+        ]
+
+    def _run(
+        self, cluster: str, generation: int, arguments: Sequence[str]
+    ) -> tuple[int, int, list[list[str]]]:
+        """How many migrations there are now, Redis's time (ms), and for each that was given the
+        brokers that were told of it."""
+        status, *details = run(
             self._client,
             migrations_script(),
             [
@@ -57,14 +78,14 @@ class Migrations:
                 lease_key(cluster, ""),
                 command_stream(cluster, ""),
             ],
-            arguments,
+            [str(generation), *arguments],
         )
         if status == "fenced":
-            text = f"{cluster} is open to generation {detail}, ours is {generation}"
-            raise Fenced(text, int(detail))
+            text = f"{cluster} is open to generation {details[0]}, ours is {generation}"
+            raise Fenced(text, int(details[0]))
         if status == "closed":
-            raise Closed(f"{cluster} is closed: {detail}")
-        return int(detail)
+            raise Closed(f"{cluster} is closed: {details[0]}")
+        return int(details[0]), int(details[1]), _brokers.decode(details[2])
 
     def read(self, cluster: str) -> dict[str, Migration]:
         """All readable migrations of a cluster, by id, the last begun first."""
@@ -113,20 +134,25 @@ def read_migrations(client: redis.Redis, cluster: str) -> dict[str, Migration]:
     return {each.id: each for each in found}
 
 
-def _command(migration: Migration) -> str:
-    """The command for every broker, without its broker's name."""
-    command = Command(
-        id=f"{migration.id}/{migration.state}/{migration.wave}",
+def command_for(migration: Migration, broker: str, now_ms: int) -> Command:
+    """What a broker is told when a migration has come further."""
+    return Command(
+        id=f"{migration.id}/{migration.state}/{migration.wave}/{now_ms}/{broker}",
         cluster=migration.cluster,
-        broker="",
+        broker=broker,
         kind=CommandKind.TOPIC_MIGRATED,
         bundle="",
         migration=migration.id,
         scope=migration.scope,
         target=migration.target,
+        issued_at=now_ms,
     )
-    members: Any = msgspec.to_builtins(command)
-    del members["broker"]
+
+
+def _command(migration: Migration) -> str:
+    """The command for every broker, without what the script adds: id, broker and time."""
+    members: Any = msgspec.to_builtins(command_for(migration, "", 0))
+    del members["id"], members["broker"]
     return msgspec.json.encode(members).decode()
 
 

@@ -17,7 +17,7 @@ from redis.exceptions import NoScriptError
 
 from sinks.errors import Isolated, StoreUnavailable
 from sinks.redis.server.connections import address, look_again, translate_errors
-from trimtab.migration.life import ONWARD
+from trimtab.migration.life import BACK, ONWARD
 from trimtab.migration.topic_life import COUNTED, MAKING, MAY_ENLIST, MOST_NEW
 from trimtab.migration.topic_life import TRANSITIONS as TOPIC_TRANSITIONS
 from trimtab.ownership import (
@@ -180,20 +180,22 @@ def topics_script() -> Script:
         ),
         _set("SERVING", SERVING),
         _set("ONWARD", ONWARD),
+        _set("BACK", BACK),
         _set("MAY_ENLIST", MAY_ENLIST),
         _set("MAKING", MAKING),
         _set("COUNTED", COUNTED),
         f"local MOST_NEW = {MOST_NEW}",
     )
-    shared = map(_source, ("history.lua", "marks.lua", "records.lua", "topics.lua"))
-    text = "\n".join((_SHEBANG, _MARK, *tables, *shared))
+    names = "history.lua", "replicas.lua", "marks.lua", "records.lua", "topics.lua"
+    text = "\n".join((_SHEBANG, _MARK, _replica_limits(), *tables, *map(_source, names)))
     return _script(_REFUSED.sub(lambda name: f'"{TopicRefused[name[1]].value}"', text))
 
 
 @cache
 def migrations_script() -> Script:
     limits = f"local COMMANDS_KEPT_S, MOST_COMMANDS = {COMMANDS_KEPT_S}, {MOST_COMMANDS}"
-    return _script(_SHEBANG, limits, _source("generation.lua"), _source("migrations.lua"))
+    shared = map(_source, ("generation.lua", "migrations.lua"))
+    return _script(_SHEBANG, limits, _set("MAY_ENLIST", MAY_ENLIST), *shared)
 
 
 @cache

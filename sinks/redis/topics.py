@@ -12,7 +12,7 @@ from redis.exceptions import NoScriptError
 from sinks.errors import Closed
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.migrations import read_migrations
-from sinks.redis.scripts import run_loaded, topics_script
+from sinks.redis.scripts import NO_MASTER, no_master, run_loaded, topics_script
 from sinks.redis.server.connections import translate_errors
 from trimtab.migration.migration import Migration
 from trimtab.model import FULL_RANGE_END, parse_bundle
@@ -95,6 +95,8 @@ class TopicStore:
             status, detail = run_loaded(self._client, topics_script(), [open_key(cluster)], [text])
         except NoScriptError as error:
             raise Closed(f"{cluster} is closed: no job of this version has opened it") from error
+        if status in NO_MASTER:
+            raise no_master(self._client, status, detail)
         if status != "done":
             raise Closed(f"{cluster} is closed: {detail}")
         return decode_outcomes(detail, call.changes)

@@ -43,6 +43,7 @@ from trimtab.metrics import job as metrics
 from trimtab.migration.migration import Migration
 from trimtab.store.requests import BatchId, issue_commands, list_leaseless, transitions
 from trimtab.wire import keys
+from trimtab.wire.command import Command
 from trimtab.wire.explanation import StoredExplanations
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Transition
@@ -134,7 +135,7 @@ class BatchWriter:
         migrations = [
             msgspec.json.decode(row.payload, type=Migration) for row in by_tag[Tag.MIGRATION]
         ]
-        self._migrate(migrations)
+        outgoing += self._migrate(migrations)
         if self.outcomes is not None and outcomes:
             self._write_aside("outcomes of intents", partial(self.outcomes.write, outcomes))
         done = BatchRecord(
@@ -160,17 +161,23 @@ class BatchWriter:
         for page in state_pages(state, batch, self._opener.generation):
             self._publish(page)
 
-    def _migrate(self, migrations: list[Migration]) -> None:
-        """Store migrations, which the brokers of their clusters act on."""
+    def _migrate(self, migrations: list[Migration]) -> list[Outgoing]:
+        """Store migrations, which the brokers of their clusters act on; returns the copies of their
+        commands for Kafka. A batch that is repeated after a crash commands nothing anew, so such a
+        copy may be missing there."""
+        told = list[Command]()
         for cluster in dict.fromkeys(each.cluster for each in migrations):
             mine = [each for each in migrations if each.cluster == cluster]
             if self.migrations is not None:
                 write = partial(self._write_migrations, self.migrations, cluster, mine)
                 attempt = partial(self._attempts.attempt, cluster, "changed", write)
-                self._attempts.unless_damaged(cluster, "changed", attempt, None)
+                told += self._attempts.unless_damaged(cluster, "changed", attempt, list[Command]())
+        return [copied(each) for each in told]
 
-    def _write_migrations(self, store: Migrations, cluster: str, them: list[Migration]) -> None:
-        self._when_open(cluster, lambda: store.write(cluster, self._opener.generation, them))
+    def _write_migrations(
+        self, store: Migrations, cluster: str, them: list[Migration]
+    ) -> list[Command]:
+        return self._when_open(cluster, lambda: store.write(cluster, self._opener.generation, them))
 
     def _write_aside(self, what: str, write: Callable[[], None]) -> None:
         """Store what people wait for."""
@@ -254,12 +261,7 @@ class BatchWriter:
         self._suspect(record.cluster, list_leaseless(requests, done.outcomes))
         if done.repeated:
             self._shown.count(metrics.REPEATED, record.cluster)
-        return [
-            Outgoing(
-                keys.COMMANDS, f"{command.cluster}/{command.broker}", msgspec.json.encode(command)
-            )
-            for command in issue_commands(requests, done.outcomes)
-        ]
+        return [copied(command) for command in issue_commands(requests, done.outcomes)]
 
     def _apply(
         self, cluster: str, requests: tuple[Transition, ...], batch: BatchId
@@ -285,3 +287,9 @@ class BatchWriter:
             except (Closed, Fenced) as error:
                 log.warning("ownership store is closed", cluster=cluster, cause=str(error))
                 self._opener.open(cluster)
+
+
+def copied(command: Command) -> Outgoing:
+    """A command as Kafka gets it."""
+    key = f"{command.cluster}/{command.broker}"
+    return Outgoing(keys.COMMANDS, key, msgspec.json.encode(command))

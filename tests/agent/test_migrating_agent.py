@@ -34,7 +34,7 @@ class Fleet:
 
     def migrate(self, state: MigrationState = MigrationState.RUNNING) -> int:
         it = Migration("m", self.job.cluster, "t/ns", GREEN, state)
-        return self.migrations.write(self.job.cluster, 1, [it])
+        return len(self.migrations.write(self.job.cluster, 1, [it]))
 
     def counts(self) -> Counts:
         return self.migrations.counts(self.job.cluster, "m").get("t/ns", Counts())

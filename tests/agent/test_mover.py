@@ -11,86 +11,16 @@ from hypothesis import strategies as st
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
 from agent.migration.mover import IDLE_S, LISTED, PART_S, Mover
-from agent.migration.new_topics import MOST_WAITING
 from agent.migration.port import AskAgain, CannotMigrate
 from sinks.errors import Closed, StoreUnavailable
-from tests.agent.support import Clock, Recorder
-from tests.support.migrating_broker import MigratingBroker, Storage
+from tests.agent.support import Recorder
+from tests.support.migrating_place import BUNDLE, ONE, TWO, A, B, Place
 from tests.support.migrations import GREEN
-from tests.support.topic_shelf import TopicShelf
 from trimtab.migration.life import MigrationState
-from trimtab.migration.migration import Counts, Migration, Target, Wave
+from trimtab.migration.migration import Counts, Target, Wave
 from trimtab.migration.topic_life import TopicState
-from trimtab.model import LONGEST_NAME, Epoch
-from trimtab.wire.topics import TopicCall, TopicOutcome, TopicRecord
-
-A, B = "a:8080", "b:8080"
-BUNDLE = "t/ns/0x00000000_0xffffffff"
-ONE, TWO = "persistent://t/ns/one", "persistent://t/ns/two"
-
-
-class Crash(BaseException):
-    """The process ends here."""
-
-
-class Fragile(TopicShelf):
-    """A store of which some answers are lost: the change is made, and nobody learns of it."""
-
-    lost = 0
-
-    def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:
-        outcomes = super().change(cluster, call)
-        if self.lost:
-            self.lost -= 1
-            raise StoreUnavailable("no answer")
-        return outcomes
-
-
-class Place:
-    """One bundle of a cluster, its present owner, and what both clusters store."""
-
-    def __init__(self) -> None:
-        self.store, self.storage, self.clock = Fragile(), Storage(), Clock()
-        self.epoch = 0
-        self.owned_by(A)
-
-    def owned_by(self, name: str) -> None:
-        """A new process of that name gets the bundle, by a newer record."""
-        self.epoch += 1
-        epoch = Epoch(1, self.epoch)
-        self.store.owners[BUNDLE] = (name, epoch)
-        self.store.sessions[name] = str(self.epoch)
-        self.broker = MigratingBroker(self.storage, BUNDLE)
-        self.holdings = holdings = Holdings(self.clock)
-        holdings.extend(1e9)
-        self.mover = Mover("c", name, self.epoch, self.broker, self.store, holdings, self.clock)
-        self.mover.resume(BUNDLE, lambda: None)
-        holdings.hold(BUNDLE, epoch)
-
-    def migrate(self, state: MigrationState = MigrationState.RUNNING, **more: object) -> None:
-        it = Migration("m", "c", "t/ns", GREEN, state)
-        self.store.known["m"] = replace(it, **more)  # type: ignore[arg-type]
-        self.mover.wake()
-
-    def look(self) -> list[str]:
-        """A whole look; what the broker did."""
-        self.broker.done.clear()
-        self.mover.wake()
-        self.mover.look(lambda: None)
-        while self.mover.next_at <= self.clock.now:
-            self.mover.look(lambda: None)
-        return list(self.broker.done)
-
-    def asked(self, topic: str) -> Target | type[AskAgain] | None:
-        """What a broker that does not have a topic is told of it."""
-        try:
-            return self.mover.green_for(topic)
-        except AskAgain:
-            return AskAgain
-
-    def state(self, topic: str = ONE) -> str:
-        record = self.store.records.get(topic)
-        return "unknown" if record is None else record.state.value
+from trimtab.model import Epoch
+from trimtab.wire.topics import TopicRecord
 
 
 @pytest.fixture
@@ -163,171 +93,6 @@ def test_a_topic_of_a_later_wave_is_listed_and_left(place: Place) -> None:
     assert place.store.counts("m")["1"] == Counts(active=1)
     place.migrate(waves=(Wave((TWO,)),), wave=1)
     assert "terminate one" in place.look()
-
-
-def test_a_new_topic_is_created_on_green_and_one_of_pulsars_own_is_not(place: Place) -> None:
-    place.migrate()
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    place.look()
-    assert place.asked(ONE) == GREEN
-    assert place.asked("persistent://t/other/one") is None
-    assert place.asked("persistent://t/ns/__change_events") is None
-
-
-def test_a_new_topic_is_recorded_as_one_that_stays_before_its_client_is_sent_away(
-    place: Place,
-) -> None:
-    """After a rollback its other clients made it on blue, and the first ones stayed on green."""
-    place.migrate()
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    assert place.state() == "unknown"
-    place.mover.look(lambda: None)
-    assert (place.state(), place.store.records[ONE].stays) == ("migrated", True)
-    assert place.asked(ONE) == GREEN
-    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
-    for state in (MigrationState.ROLLING_BACK, MigrationState.ROLLED_BACK):
-        place.migrate(state)
-        assert place.look() == []
-        assert place.asked(ONE) == GREEN
-        assert place.asked(TWO) is None
-
-
-@pytest.mark.parametrize("state", [MigrationState.PAUSED, MigrationState.COMPLETED])
-def test_new_topics_are_recorded_until_a_rollback(place: Place, state: MigrationState) -> None:
-    place.migrate(state)
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    place.mover.look(lambda: None)
-    assert place.asked(ONE) == GREEN
-
-
-def test_a_rollback_before_the_record_leaves_a_new_topic_on_blue(place: Place) -> None:
-    """The owner believes that the migration runs; the store knows better."""
-    place.migrate()
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    place.store.known = {"m": replace(place.store.known["m"], state=MigrationState.ROLLING_BACK)}
-    place.mover.look(lambda: None)
-    assert place.state() == "unknown"
-    assert place.asked(ONE) is AskAgain
-    place.look()
-    assert place.asked(ONE) is None
-
-
-def test_a_topic_that_was_created_here_meanwhile_is_not_recorded_as_new(place: Place) -> None:
-    """Before the owner read that the migration runs."""
-    place.migrate()
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    place.storage.topic(ONE)
-    place.mover.look(lambda: None)
-    assert place.state() == "unknown"
-    place.look()
-    assert (place.state(), place.store.records[ONE].stays) == ("terminated", False)
-
-
-def test_an_owner_that_crashed_before_or_after_the_record_redirects_when_it_is_asked_again(
-    place: Place,
-) -> None:
-    place.migrate()
-    place.look()
-    assert (place.asked(ONE), place.asked(TWO)) == (AskAgain, AskAgain)
-    place.owned_by(B)
-    assert place.asked(ONE) is AskAgain
-    place.mover.look(lambda: None)
-    place.owned_by(A)
-    assert place.asked(ONE) == GREEN
-    assert place.asked(TWO) is AskAgain
-
-
-def test_a_lost_answer_to_the_record_of_a_new_topic_is_found_by_the_next_question(
-    place: Place,
-) -> None:
-    place.migrate()
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    place.store.lost = 1
-    with pytest.raises(StoreUnavailable):
-        place.mover.look(lambda: None)
-    assert place.asked(ONE) is AskAgain
-    place.mover.look(lambda: None)
-    assert place.asked(ONE) == GREEN
-    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
-
-
-def test_a_topic_that_users_deleted_and_ask_for_again_is_new(place: Place) -> None:
-    place.storage.topic(ONE)
-    place.migrate(MigrationState.PAUSED)
-    place.look()
-    assert place.state() == "active"
-    del place.storage.blue[ONE]
-    assert place.asked(ONE) is AskAgain
-    place.mover.look(lambda: None)
-    assert (place.asked(ONE), place.state()) == (GREEN, "migrated")
-    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
-
-
-def test_a_topic_in_a_bundle_of_another_owner_is_not_recorded(place: Place) -> None:
-    place.migrate()
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    place.holdings.drop(BUNDLE)
-    place.mover.look(lambda: None)
-    assert place.store.records == {}
-    assert place.mover.next_at > place.clock.now
-
-
-def test_a_client_that_invents_names_fills_neither_the_store_nor_the_owner(place: Place) -> None:
-    place.store.most_new = 5
-    place.migrate()
-    place.look()
-    for number in range(2 * MOST_WAITING):
-        assert place.asked(f"{ONE}-{number}") is AskAgain
-    assert place.asked("persistent://t/ns/" + "x" * LONGEST_NAME) is AskAgain
-    asked = list[int]()
-    change = place.store.change
-
-    def counting(cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:
-        asked.append(len(call.changes))
-        return change(cluster, call)
-
-    place.store.change = counting  # type: ignore[method-assign]
-    place.mover.look(lambda: None)
-    assert asked == [MOST_WAITING]
-    assert len(place.store.records) == 5
-    with pytest.raises(AskAgain, match="as many topics of its namespace as may"):
-        place.mover.green_for(f"{ONE}-7")
-
-
-def test_a_store_that_lost_its_migrations_has_no_topic_created_on_blue(place: Place) -> None:
-    """It was emptied; the job's next round writes them again."""
-    place.migrate()
-    place.look()
-    place.store.known, running = {}, place.store.known
-    place.look()
-    assert place.asked(ONE) is AskAgain
-    place.mover.look(lambda: None)
-    assert place.state() == "unknown"
-    place.store.known = running
-    assert place.asked(ONE) is AskAgain
-    place.mover.look(lambda: None)
-    assert place.asked(ONE) == GREEN
-
-
-def test_records_are_read_once_there_is_a_migration_again(place: Place) -> None:
-    """The bundle was loaded from a store that had lost all migrations, but not the topics."""
-    place.storage.topic(ONE)
-    place.migrate()
-    place.look()
-    place.look()
-    place.store.known, running = {}, place.store.known
-    place.owned_by(B)
-    assert place.asked(ONE) is None
-    place.store.known = running
-    place.look()
-    assert place.asked(ONE) == GREEN
 
 
 def test_a_pause_begins_nothing_and_drains_what_was_terminated(place: Place) -> None:
@@ -411,36 +176,6 @@ def test_producers_that_were_held_for_a_step_that_failed_are_let_in(
     assert (place.broker.held, log.ended) == (set(), False)
 
 
-def test_a_topic_whose_record_is_lost_is_not_written_on_blue_again(place: Place) -> None:
-    """Its producers are on green. It is enlisted anew, and goes the same way."""
-    log = place.storage.topic(ONE, slow=0)
-    log.written = 3
-    place.migrate()
-    place.look()
-    place.look()
-    place.storage.green[ONE] = 1
-    place.store.records.clear()
-    log.subscriptions["slow"] = 1
-    for _ in range(3):
-        place.look()
-        assert log.ended
-    assert place.state() == "draining"
-
-
-def test_a_record_that_was_restored_to_an_earlier_one_is_followed(place: Place) -> None:
-    place.storage.topic(ONE)
-    place.migrate()
-    place.look()
-    earlier, marks = dict(place.store.records), dict(place.store.marks)
-    place.look()
-    assert place.state() == "migrated"
-    place.store.records, place.store.marks = earlier, {}
-    place.mover.doubt()
-    place.look()
-    assert place.state() == "migrated"
-    assert place.store.marks == marks
-
-
 def test_redirects_of_a_bundle_that_was_split_outlive_it(place: Place) -> None:
     place.storage.topic(ONE)
     place.migrate()
@@ -466,6 +201,16 @@ def test_a_topic_that_users_deleted_is_forgotten(place: Place) -> None:
     del place.storage.blue[ONE]
     place.look()
     assert place.state() == "unknown"
+
+
+def test_a_topic_whose_migration_is_remembered_no_longer_is_forgotten(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.store.records[ONE] = TopicRecord(state=TopicState.ACTIVE, migration="old")
+    place.store.records[TWO] = TopicRecord(state=TopicState.ACTIVE, migration="old")
+    place.migrate(MigrationState.ROLLED_BACK)
+    assert place.look() == []
+    assert (place.state(), place.state(TWO)) == ("unknown", "unknown")
+    assert place.store.sums == {}
 
 
 def test_a_bundle_is_named_once_a_wave_when_all_its_topics_are_enlisted(place: Place) -> None:

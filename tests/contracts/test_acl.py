@@ -27,6 +27,7 @@ from agent.agent import Agent
 from agent.links import AgentSettings, Links
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
+from agent.migration.port import AskAgain
 from agent.reports.outbox import Outbox
 from deploy.redis_acl import PASSWORD_VARIABLE, Role, acl_line, user_name
 from deploy.redis_server import RedisServer, find_installed, wheel
@@ -48,6 +49,7 @@ from sinks.redis.scripts import (
     forget_sessions_script,
     hints_script,
     lease_script,
+    migrations_script,
     open_script,
     prune_script,
     refill_script,
@@ -63,6 +65,8 @@ from tests.support.explanations import explanation, stored
 from tests.support.migrating_broker import MigratingBroker, Storage
 from tests.support.opening import indexed, let_in
 from tests.support.plans import plan_for
+from trimtab.migration.kept import MOST
+from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target
 from trimtab.model import NO_EPOCH, Epoch, InvalidName
 from trimtab.ownership import Event, State
@@ -271,11 +275,29 @@ def test_a_broker_takes_topics_to_another_cluster_and_is_refused_nothing(
     agent = agent_of(a, cluster, A, BUNDLE, broker=MigratingBroker(storage, BUNDLE))
     agent.turn()
     it = Migration("m", cluster, "t/ns", Target(serviceUrl="http://green:8080"), check=1e-9)
-    assert Migrations(job).write(cluster, GENERATION, [it]) == 1
+    assert len(Migrations(job).write(cluster, GENERATION, [it])) == 1
     for _ in range(4):
         agent.turn()
     assert Migrations(login(Role.READER)).counts(cluster, "m")["t/ns"].migrated == 1
     assert storage.blue == {}
+    with pytest.raises(AskAgain):
+        agent.green_for("persistent://t/ns/new")
+    agent.turn()
+    assert agent.green_for("persistent://t/ns/new") == it.target
+    ended = MigrationState.ROLLED_BACK
+    many = [Migration(f"old-{n}", cluster, f"t/{n}", it.target, ended, at=n) for n in range(MOST)]
+    Migrations(job).write(cluster, GENERATION, many)
+    assert len(Migrations(login(Role.READER)).read(cluster)) == MOST
+    assert denials(admin) == []
+
+
+def test_a_broker_may_ask_what_is_noted_of_replicas(
+    login: Login, admin: redis.Redis, cluster: str
+) -> None:
+    """HGET was refused, which the scripts need where a replica is near: no lease was renewed."""
+    broker, key = login(Role.BROKER, A), keys.replicas_key(cluster)
+    for command in (f"HGET {key} asked", f"HMGET {key} on", f"EXISTS {key}", f"HSET {key} on x"):
+        execute(broker, command.split(" "))
     assert denials(admin) == []
 
 
@@ -349,6 +371,7 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
                 open_script,
                 restore_script,
                 hints_script,
+                migrations_script,
                 refill_script,
                 prune_script,
                 forget_sessions_script,

@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from deploy.redis_server import RedisServer
-from sinks.errors import Closed, Fenced
+from sinks.errors import Closed, Fenced, Isolated
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.migrations import Migrations
 from sinks.redis.server.connections import redis_client
@@ -21,6 +21,7 @@ from tests.contracts.asking import GENERATION
 from tests.support.migrations import GREEN
 from tests.support.opening import close, keep_alive, let_in
 from tests.support.topic_shelf import NO_TOPIC, TopicShelf
+from trimtab.migration.kept import MOST
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration
 from trimtab.migration.scopes import CLUSTER
@@ -40,6 +41,7 @@ from trimtab.wire.keys import (
     lease_key,
     migrated_key,
     named_key,
+    open_key,
     ownership_key,
     places_key,
     sessions_key,
@@ -207,7 +209,7 @@ def test_a_migrations_state_decides_what_may_happen(
     allowed = {
         Given.OPEN_WAVE: {running},
         Given.ONWARD: onward,
-        Given.ROLLING_BACK: {back},
+        Given.ROLLING_BACK: {back, MigrationState.ROLLED_BACK},
         Given.NEW: MAY_ENLIST,
         Given.TAKES_NEW: onward,
     }
@@ -234,6 +236,19 @@ def test_a_topic_that_stays_goes_on_in_a_rollback_and_is_judged_once(place: Plac
     assert drained.record == record(TopicState.DRAINING, stays=True, backlog=3)
     place.migrate(MigrationState.ROLLED_BACK)
     assert place.ask("finish", "draining").accepted
+
+
+def test_a_record_says_that_a_topic_was_taken_back_until_it_is_enlisted_anew(
+    place: Place,
+) -> None:
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.put(record(TopicState.DRAINING))
+    assert place.ask("reopen", "draining").record == record(TopicState.ACTIVE, back=True)
+    failed = place.ask(None, "active", problem="away")
+    assert failed.record == record(TopicState.ACTIVE, back=True, problem="away")
+    place.put(record(TopicState.ACTIVE, migration="earlier", back=True))
+    place.migrate(MigrationState.RUNNING)
+    assert place.ask("enlist", "active").record == record(TopicState.ACTIVE)
 
 
 def test_a_wave_that_waits_is_not_begun(place: Place) -> None:
@@ -436,6 +451,19 @@ def test_a_closed_store_changes_no_topic(there: tuple[Place, redis.Redis]) -> No
         place.ask("enlist")
 
 
+def test_a_master_that_hears_too_few_replicas_changes_no_topic(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    """Another server may be the master, where the topic has another owner and another state."""
+    place, client = there
+    place.migrate()
+    client.hset(open_key(place.cluster), mapping={"replicas": 1, "replicas_set": 1})
+    with pytest.raises(Isolated, match="0 of 1"):
+        place.ask("enlist")
+    client.hdel(open_key(place.cluster), "replicas", "replicas_set")
+    assert place.ask("enlist").accepted
+
+
 def test_a_store_whose_bundles_were_deleted_changes_no_topic(
     there: tuple[Place, redis.Redis],
 ) -> None:
@@ -484,16 +512,77 @@ def test_brokers_with_a_lease_are_commanded_when_a_migration_has_come_further(
     for broker in (A, B, "gone:8080"):
         client.hset(sessions_key(place.cluster), broker, "1 2")
     assert client.exists(lease_key(place.cluster, "gone:8080")) == 0
-    assert store.write(place.cluster, GENERATION, [it]) == 2
-    assert store.write(place.cluster, GENERATION, [replace(it, counts=(Counts(active=1),))]) == 0
-    assert store.write(place.cluster, GENERATION, [replace(it, wave=1)]) == 2
+    counted = replace(it, counts=(Counts(active=1),))
+    said = [
+        command
+        for each in ([it], [counted], [replace(it, wave=1)])
+        for command in store.write(place.cluster, GENERATION, each)
+    ]
     told = [each for _, each in CommandStream(client, place.cluster, A).read(1)]
+    also = [each for _, each in CommandStream(client, place.cluster, B).read(1)]
+    assert sorted(said, key=lambda each: each.broker) == told + also
     assert [(each.kind, each.id) for each in told] == [
-        (CommandKind.TOPIC_MIGRATED, "m/running/0"),
-        (CommandKind.TOPIC_MIGRATED, "m/running/1"),
+        (CommandKind.TOPIC_MIGRATED, f"m/running/0/{told[0].issued_at}/{A}"),
+        (CommandKind.TOPIC_MIGRATED, f"m/running/1/{told[1].issued_at}/{A}"),
     ]
     assert (told[0].scope, told[0].target, told[0].migration) == ("public/orders", GREEN, "m")
     assert store.read(place.cluster) == {"m": replace(it, wave=1)}
+
+
+def test_what_was_counted_of_an_old_migration_goes_with_it(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    place, client = there
+    store, cluster = Migrations(client), place.cluster
+    place.migrate()
+    place.ask("enlist")
+    ended = MigrationState.ROLLED_BACK
+    stays = replace(_named("stays", cluster, ended), counts=(Counts(migrated=1, stays=1),))
+    store.write(cluster, GENERATION, [stays, _named("claims", cluster, MigrationState.COMPLETED)])
+    place.migrate(ended)
+    assert set(store.read(cluster)) == {"m", "stays", "claims"}
+    assert client.exists(migrated_key(cluster, "m")) == 1
+    newer = [replace(_named(f"n-{n}", cluster, ended), at=1 + n) for n in range(MOST - 2)]
+    store.write(cluster, GENERATION, newer)
+    kept = store.read(cluster)
+    assert (len(kept), "m" in kept) == (MOST, False)
+    assert {"stays", "claims"} <= kept.keys()
+    assert client.exists(migrated_key(cluster, "m")) == 0
+    # What is left of it on blue is forgotten by the owner, and counted nowhere.
+    assert place.ask("forget", "active").record is None
+    assert client.exists(migrated_key(cluster, "m")) == 0
+    assert place.topics_in(BUNDLE) == {}
+
+
+def _named(name: str, cluster: str, state: MigrationState) -> Migration:
+    return Migration(name, cluster, "t/" + name, GREEN, state)
+
+
+def test_names_of_bundles_are_kept_while_topics_may_be_enlisted(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    place, client = there
+    key = named_key(place.cluster, "m")
+    say = Named(bundle=BUNDLE, epoch=EPOCH, migration="m", wave=0)
+    call = TopicCall(broker=A, session="1", named=(say,))
+    for state in MigrationState:
+        place.migrate()
+        place.store.change(place.cluster, call)
+        assert client.exists(key) == 1
+        place.migrate(state)
+        assert client.exists(key) == (state in MAY_ENLIST)
+        place.store.change(place.cluster, call)
+        assert client.exists(key) == (state in MAY_ENLIST)
+
+
+def test_a_topic_of_a_migration_that_cannot_be_read_is_left(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    """It is of a later version of the job, not forgotten."""
+    place, client = there
+    place.put(record(TopicState.ACTIVE))
+    client.hset(f"trimtab:{{{place.cluster}}}:migrations", "m", b"{")
+    assert place.ask("forget", "active").reason is TopicRefused.UNKNOWN_MIGRATION
 
 
 def test_a_job_that_was_replaced_writes_no_migration(there: tuple[Place, redis.Redis]) -> None:

@@ -23,6 +23,7 @@ from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.journal_relay import JournalRelay
+from sinks.redis.migrations import Migrations
 from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
@@ -97,6 +98,7 @@ class PlainJob:
             SinkRetry(threading.Event(), Progress(), shown),
             lambda: server_ms(self.client),
             outcomes=Outcomes(self.client),
+            migrations=Migrations(self.client),
         )
         self.start(settings)
 

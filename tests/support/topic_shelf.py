@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from trimtab.migration.life import ONWARD, MigrationState
+from trimtab.migration.life import BACK, ONWARD, MigrationState
 from trimtab.migration.migration import Counts, Migration
 from trimtab.migration.scopes import namespace_of
 from trimtab.migration.topic_life import (
@@ -19,6 +19,7 @@ from trimtab.migration.topic_life import (
     MOST_NEW,
     TRANSITIONS,
     Given,
+    TopicEvent,
     TopicState,
 )
 from trimtab.model import FULL_RANGE_END, Epoch, parse_bundle
@@ -65,6 +66,9 @@ class TopicShelf:
     def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:  # noqa: ARG002
         outcomes = tuple(self._outcome(call, each) for each in call.changes)
         for each in call.named:
+            migration = self.known.get(each.migration)
+            if migration is None or migration.state not in MAY_ENLIST:
+                continue
             if self._leased(call) and self.owners.get(each.bundle) == (call.broker, each.epoch):
                 self.marks[each.migration, each.bundle] = each.wave
         return outcomes
@@ -91,7 +95,8 @@ class TopicShelf:
         self, call: TopicCall, change: TopicChange, topic: TopicRecord
     ) -> TopicRefused | None:
         migration = self.known.get(change.migration)
-        if migration is None:
+        left_over = topic.state is TopicState.ACTIVE and topic.migration == change.migration
+        if migration is None and not (change.event is TopicEvent.FORGET and left_over):
             return TopicRefused.UNKNOWN_MIGRATION
         if not self._leased(call):
             return TopicRefused.NO_LEASE
@@ -101,7 +106,9 @@ class TopicShelf:
             return TopicRefused.STALE_STATE
         if change.event not in MAKING and topic.migration != change.migration:
             return TopicRefused.OTHER_MIGRATION
-        return None if change.event is None else self._by_the_table(change, topic, migration)
+        if change.event is None or migration is None:
+            return None
+        return self._by_the_table(change, topic, migration)
 
     def _by_the_table(
         self, change: TopicChange, topic: TopicRecord, migration: Migration
@@ -131,6 +138,7 @@ class TopicShelf:
             epoch=change.epoch,
             backlog=change.backlog,
             stays=stays,
+            back=change.event is TopicEvent.REOPEN or (change.event is None and before.back),
             problem=change.problem,
         )
         self._count(change.topic, before, -1)
@@ -146,7 +154,7 @@ class TopicShelf:
             )
 
     def _count(self, topic: str, record: TopicRecord, sign: int) -> None:
-        if record.state is not TopicState.UNKNOWN:
+        if record.state is not TopicState.UNKNOWN and record.migration in self.known:
             self._add(topic, record, record.state.value, sign)
             self._add(topic, record, "backlog", sign * record.backlog)
             self._add(topic, record, "stays", sign * record.stays)
@@ -164,7 +172,7 @@ def _holds(given: Given, migration: Migration, topic: TopicRecord, wave: int) ->
         case Given.ONWARD:
             return topic.stays or migration.state in ONWARD
         case Given.ROLLING_BACK:
-            return not topic.stays and migration.state is MigrationState.ROLLING_BACK
+            return not topic.stays and migration.state in BACK
         case Given.NEW:
             return topic.migration != migration.id and migration.state in MAY_ENLIST
         case Given.TAKES_NEW:

@@ -112,16 +112,17 @@ class Land:
         self.blue, self.green = blue, green
         self.office = Office((blue, green), server)
         self.kills: dict[str, int] = {}
+        self._told = 0
 
     @property
     def brokers(self) -> list[BrokerProcess]:
         return [*self.blue.brokers, *self.green.brokers]
 
-    def migrate(self, topics: int, waves: int) -> None:
+    def migrate(self, topics: int, waves: int, gate: Gate | None = None) -> None:
         """Ask for the migration of everything, in equal waves."""
         shares = [Wave((CLUSTER,), (each + 1) / waves) for each in range(waves - 1)]
         # Brokers die, and with them what was asked of green: that is what is tried.
-        gate = Gate(backlog=topics, errors=1.0)
+        gate = gate or Gate(backlog=topics, errors=1.0)
         self.office.tell(
             IntentKind.MIGRATION_START,
             id=MIGRATION,
@@ -133,7 +134,8 @@ class Land:
 
     def tell(self, kind: IntentKind) -> None:
         """Ask something else of the migration."""
-        self.office.tell(kind, id=kind.value, migration=MIGRATION)
+        self._told += 1
+        self.office.tell(kind, id=f"{kind.value}-{self._told}", migration=MIGRATION)
 
     def migration(self) -> Migration | None:
         """As Redis has it; None before it is there, and while Redis does not answer."""
@@ -154,13 +156,13 @@ class Land:
         except SinkError:
             return Counts()
 
-    def shake(self, rng: Random) -> None:
-        """Kill something, and start it again."""
-        what = rng.choice(["broker", "broker", "broker", "driver", "redis"])
+    def shake(self, rng: Random, what: str = "", brokers: Sequence[BrokerProcess] = ()) -> None:
+        """Kill something, or ``what`` is named, and start it again."""
+        what = what or rng.choice(["broker", "broker", "broker", "driver", "redis"])
         self.kills[what] = self.kills.get(what, 0) + 1
         match what:
             case "broker":
-                broker = rng.choice(self.brokers)
+                broker = rng.choice(brokers or self.brokers)
                 broker.kill()
                 broker.start()
             case "driver":

@@ -76,6 +76,17 @@ def transfer(epoch: Epoch, at: int, **more: object) -> Command:
     return Command(**{**fields, **more})
 
 
+ABOUT_NO_BUNDLE = Command(
+    id="m/running/0/2000/a",
+    cluster="c",
+    broker=A,
+    kind=Order.TOPIC_MIGRATED,
+    bundle="",
+    migration="m",
+    issued_at=2 * SECOND,
+)
+
+
 def found(*items: Change | Command, until: int = LONG) -> list[Violation]:
     audit = Audit()
     for item in items:
@@ -138,6 +149,7 @@ def kinds(*items: Change | Command, until: int = LONG) -> list[ViolationKind]:
         pytest.param([*LONG_LIFE, *LONG_LIFE], id="a long history carried twice"),
         pytest.param([*LONG_LIFE, LONG_LIFE[0]], id="a very old change carried again"),
         pytest.param([transfer(Epoch(1, 2), 2), *HANDED_OVER], id="a command before its change"),
+        pytest.param([*HANDED_OVER, ABOUT_NO_BUNDLE], id="a command about no bundle"),
     ],
 )
 def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> None:

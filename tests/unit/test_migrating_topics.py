@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.migrations import RUNNING
+from trimtab.migration.flaws import scope_flaws
 from trimtab.migration.life import ONWARD, MigrationState
-from trimtab.migration.migration import Counts, Migration, Wave
+from trimtab.migration.migration import Counts, Gate, Migration, Wave
 from trimtab.migration.scopes import (
     CLUSTER,
     covers,
@@ -39,7 +40,8 @@ OTHERS = [
 ]
 
 STATES = list(TopicState)
-topics = st.sampled_from([TOPIC, *OTHERS])
+PARTITION = f"{TOPIC}-partition-3"
+topics = st.sampled_from([TOPIC, PARTITION, f"{TOPIC}-partition-x", *OTHERS])
 scopes = st.sampled_from([CLUSTER, "public/orders", "public/stock", TOPIC, *OTHERS])
 
 
@@ -78,6 +80,8 @@ def test_a_pause_begins_nothing_and_ends_what_has_begun() -> None:
 def test_a_rollback_releases_producers_and_asks_green_for_the_rest() -> None:
     back = at(MigrationState.ROLLING_BACK)
     assert steps(back) == ["rest", "release", "take-back", "take-back", "take-back"]
+    # A store that was restored says this of topics that were back.
+    assert steps(at(MigrationState.ROLLED_BACK)) == steps(back)
 
 
 def test_a_topic_that_green_has_written_goes_on_in_a_rollback() -> None:
@@ -159,7 +163,30 @@ def test_topics_for_pulsars_own_use_do_not_migrate() -> None:
     assert is_system("persistent://pulsar/10.0.0.7:8080/healthcheck")
     assert is_system("non-persistent://pulsar/east/10.0.0.7:8080/healthcheck")
     assert is_system("persistent://pulsar/system/loadbalancer")
+    assert is_system("persistent://public/orders/__change_events-partition-0")
     assert not is_system(TOPIC)
+
+
+def test_a_topic_takes_all_of_its_partitions_along() -> None:
+    assert covers(TOPIC, PARTITION)
+    assert not covers(TOPIC, f"{TOPIC}-partition-")
+    assert not covers(TOPIC, f"{TOPIC}-partition-3-partition-x")
+    assert not covers(OTHERS[0], PARTITION)
+    assert not covers(f"non-{TOPIC}", PARTITION)
+    assert not overlap("public/orders", "public/orders-partition-3")
+    for number in range(64):
+        waves = (Wave((TOPIC,), 0.5), Wave(("public/orders",), 0.5))
+        topic = f"{TOPIC}{number}"
+        it = replace(RUNNING, waves=waves)
+        assert {it.wave_of(f"{topic}-partition-{n}") for n in range(9)} == {it.wave_of(topic)}
+
+
+def test_a_partition_alone_is_no_scope() -> None:
+    waves = (Wave((PARTITION,)),)
+    assert list(scope_flaws(PARTITION, waves, Gate())) == [
+        f"scope: {PARTITION} is a partition, and goes with its topic: name {TOPIC}",
+        f"waves: wave 1: {PARTITION} is a partition, and goes with its topic: name {TOPIC}",
+    ]
 
 
 def test_a_topic_is_in_the_first_wave_that_has_it() -> None:

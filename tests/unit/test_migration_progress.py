@@ -89,6 +89,14 @@ def test_a_rollback_ends_when_each_topic_that_had_begun_is_judged() -> None:
     assert (it.state, it.ended) == ("rolled-back", NOW)
 
 
+def test_a_rollback_whose_store_has_lost_records_says_so() -> None:
+    back = RUNNING.after(MigrationEvent.ROLL_BACK)
+    it = after(after(back, Counts(active=7, draining=5, migrated=2)), Counts(active=3))
+    assert it.state == "rolled-back"
+    assert it.why.startswith("the store has lost the records of 4 topics or more")
+    assert not after(after(back, Counts(active=7, draining=5)), Counts(active=12)).why
+
+
 def test_the_end_is_estimated_by_the_pace_so_far() -> None:
     it = replace(RUNNING, at=NOW - 60_000)
     assert estimate_end(after(it, Counts(active=30, migrated=10))) == NOW + 180_000

@@ -30,7 +30,7 @@ from trimtab.auditing.rules import (
 from trimtab.auditing.tiling import Tiling
 from trimtab.model import Epoch, namespace_of
 from trimtab.ownership import Event
-from trimtab.wire.command import Command
+from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.ownership import NO_RECORD, Change, Record
 
 __all__ = ["GRACE_MS", "NOTES", "Audit", "Violation", "ViolationKind"]
@@ -105,7 +105,9 @@ class Audit:
                 )
 
     def see_command(self, command: Command) -> None:
-        """Take in a command, or a copy of one."""
+        """Take in a command, or a copy of one; one that is about no bundle breaks no rule."""
+        if command.kind is CommandKind.TOPIC_MIGRATED:
+            return
         key = command.cluster, command.bundle
         if command.generation != command.epoch.generation:
             detail = f"{command.id} has generation {command.generation}"

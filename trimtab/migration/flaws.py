@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from trimtab.migration.migration import Gate, Target, Wave
-from trimtab.migration.scopes import CLUSTER, is_scope, overlap
+from trimtab.migration.scopes import CLUSTER, is_scope, overlap, whole_topic
 
 MOST_WAVES: Final = 100
 """Of one migration. Fewer: not a wave for each large tenant; more: its progress fills an intent."""
@@ -48,6 +48,8 @@ def scope_flaws(scope: str, waves: Sequence[Wave], gate: Gate) -> Iterator[str]:
             "persistent://tenant/namespace/topic"
         )
         return
+    if scope != whole_topic(scope):
+        yield f"scope: {_say_partition(scope)}"
     if len(waves) > MOST_WAVES:
         yield f"waves: are more than {MOST_WAVES}"
     for number, wave in enumerate(waves[:MOST_WAVES], 1):
@@ -66,8 +68,15 @@ def _wave_flaws(name: str, wave: Wave, scope: str) -> Iterator[str]:
     for each in wave.scopes[:MOST_SCOPES]:
         if not is_scope(each):
             yield f"{name}: {each[:200]!r} is no scope"
+        elif each != whole_topic(each):
+            yield f"{name}: {_say_partition(each)}"
         elif not overlap(each, scope):
             yield f"{name}: {each} is not in {scope}"
+
+
+def _say_partition(scope: str) -> str:
+    whole = whole_topic(scope)
+    return f"{scope} is a partition, and goes with its topic: name {whole}"
 
 
 def hosts_of(url: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -43,12 +44,8 @@ class Migrations:
             items = tuple(item if each.id == item.id else each for each in self.items)
         else:
             items = (*self.items, item)
-        for each in items:
-            if len(items) <= MOST:
-                break
-            if each.state not in CLAIMING and not each.total.stays:
-                items = tuple(other for other in items if other is not each)
-        return replace(self, items=items)
+        gone = find_surplus(items)
+        return replace(self, items=tuple(each for each in items if each not in gone))
 
     def recorded(self) -> tuple[Migration, ...]:
         """Those that a store must have: agents act on them."""
@@ -63,6 +60,13 @@ class Migrations:
     def migrated(self) -> bool:
         """Pulsar's flag of the cluster."""
         return self.flagged(CLUSTER) is not None
+
+
+def find_surplus(items: Sequence[Migration]) -> list[Migration]:
+    """What is remembered no longer of these, oldest first: what ended long ago, and left no topic
+    on green."""
+    ended = [each for each in items if each.state not in CLAIMING and not each.total.stays]
+    return ended[: max(0, len(items) - MOST)]
 
 
 NO_MIGRATIONS: Final = Migrations()

@@ -65,6 +65,9 @@ UNDER_WAY: Final = frozenset({_S.RUNNING, _S.PAUSED, _S.ROLLING_BACK})
 """States in which topics still change."""
 CLAIMING: Final = UNDER_WAY | {_S.COMPLETED}
 """States that keep other migrations from the same topics."""
+BACK: Final = frozenset({_S.ROLLING_BACK, _S.ROLLED_BACK})
+"""States in which topics that green has not written return to blue: in the latter, those of which a
+restored store says that they did not."""
 ONWARD: Final = frozenset({_S.RUNNING, _S.PAUSED, _S.COMPLETED})
 """States in which topics that were terminated go on to green."""
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from trimtab.migration.life import TRANSITIONS, MigrationEvent, MigrationState
-from trimtab.migration.scopes import covers
+from trimtab.migration.scopes import covers, whole_topic
 from trimtab.migration.topic_life import LEFT, TopicState
 
 _WHOLE: Final = 1 << 32
@@ -51,7 +51,8 @@ class Wave:
     def has(self, topic: str) -> bool:
         """Whether a topic is in this wave, if it was in none before."""
         covered = any(covers(scope, topic) for scope in self.scopes)
-        return covered and crc32(topic.encode()) < self.share * _WHOLE
+        # All partitions of a topic together.
+        return covered and crc32(whole_topic(topic).encode()) < self.share * _WHOLE
 
 
 @dataclass(frozen=True, slots=True)

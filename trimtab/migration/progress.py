@@ -26,6 +26,8 @@ def advance(
     scope whose owner has not named all topics of the waves so far."""
     it = replace(migration, counts=counts, unseen=unseen, seen=now_ms)
     if it.state is MigrationState.ROLLING_BACK:
+        lost = _say_lost(migration.total, it.total)
+        it = replace(it, why=lost or it.why)
         return it.after(MigrationEvent.FINISH, ended=now_ms) if _is_back(it.total) else it
     if it.state not in ONWARD or it.state is MigrationState.COMPLETED:
         return it
@@ -80,6 +82,16 @@ def estimate_end(migration: Migration) -> int | None:
         return None
     took = migration.seen - migration.at
     return migration.seen + took * total.left // total.migrated
+
+
+def _say_lost(before: Counts, now: Counts) -> str:
+    """That the store has fewer records than topics that a rollback has to judge; empty if not."""
+    if before.begun <= now.topics:
+        return ""
+    return (
+        f"the store has lost the records of {before.begun - now.topics} topics or more; they stay "
+        "as they are: a new migration of their scope takes those on that blue still has"
+    )
 
 
 def _is_back(total: Counts) -> bool:

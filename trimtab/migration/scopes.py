@@ -1,7 +1,9 @@
 """Scopes: which topics a migration is about.
 
 A scope is a text: ``cluster`` for all, ``tenant/namespace``, or a topic's whole name
-(``persistent://tenant/namespace/topic``). These three forms cannot be taken for one another.
+(``persistent://tenant/namespace/topic``). These three forms cannot be taken for one another. A
+topic's scope has its partitions (``…-partition-3``) too; none of them is a scope by itself, as a
+client has one producer or consumer for all of them.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ _NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
 """The characters of Pulsar's NamedEntity."""
 _DOMAINS: Final = ("persistent", "non-persistent")
 _TOPIC: Final = re.compile(r"(?:non-)?persistent://([-=:.\w]+/[-=:.\w]+)/[^/\x00-\x20\x7f]+")
+_PARTITION: Final = re.compile(r"((?:non-)?persistent://.+)-partition-[0-9]+", re.DOTALL)
 _SYSTEM: Final = re.compile(r"__change_events|__transaction_.*|__trimtab.*")
 """Pulsar's topics for its own use, by the last part of their name."""
 
@@ -37,19 +40,26 @@ def namespace_of(scope: str) -> str:
     return "" if scope == CLUSTER else scope
 
 
+def whole_topic(topic: str) -> str:
+    """The topic of which this is a partition; the topic itself if it is none."""
+    partition = _PARTITION.fullmatch(topic)
+    return partition[1] if partition else topic
+
+
 def covers(scope: str, topic: str) -> bool:
     """Whether a topic is in a scope."""
-    return scope in (CLUSTER, topic, namespace_of(topic))
+    return scope in (CLUSTER, topic, whole_topic(topic), namespace_of(topic))
 
 
 def overlap(one: str, other: str) -> bool:
     """Whether some topic can be in both scopes."""
-    return one in (CLUSTER, other, namespace_of(other)) or other in (CLUSTER, namespace_of(one))
+    return covers(one, other) or covers(other, one)
 
 
 def is_system(topic: str) -> bool:
     """Whether a topic is Pulsar's own, or a broker's heartbeat: none of them migrates."""
-    namespace, _, name = topic.removeprefix("non-").removeprefix("persistent://").rpartition("/")
+    whole = whole_topic(topic)
+    namespace, _, name = whole.removeprefix("non-").removeprefix("persistent://").rpartition("/")
     if namespace == "pulsar/system" or is_monitoring_namespace(namespace):
         return True
     return bool(_SYSTEM.fullmatch(name))

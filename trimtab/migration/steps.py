@@ -7,7 +7,7 @@ running, wave begun   active       create its resources on green; then
 not rolled back       terminated   redirect each subscription without backlog; then
                       draining       finish      if none is left
                                      drain       otherwise
-rolling back          replicating  reopen
+rolling, rolled back  replicating  reopen
                       terminated,  take it back from green; then
                       draining,      reopen      if green had taken no write of it
                       migrated       stay        otherwise
@@ -19,7 +19,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from trimtab.migration.life import ONWARD, MigrationState
+from trimtab.migration.life import BACK, ONWARD, MigrationState
 from trimtab.migration.migration import Migration
 from trimtab.migration.topic_life import TopicState
 
@@ -52,13 +52,13 @@ def next_step(migration: Migration, wave: int, state: TopicState, *, stays: bool
         return _before_the_end(migration, wave, state)
     if stays or migration.state in ONWARD:
         return Step.REST if state is TopicState.MIGRATED else Step.DRAIN
-    return Step.TAKE_BACK if migration.state is MigrationState.ROLLING_BACK else Step.REST
+    return Step.TAKE_BACK
 
 
 def _before_the_end(migration: Migration, wave: int, state: TopicState) -> Step:
     """The step for a topic that blue has not terminated."""
     held = state is TopicState.REPLICATING
-    if migration.state is MigrationState.ROLLING_BACK:
+    if migration.state in BACK:
         return Step.RELEASE if held else Step.REST
     if migration.state is not MigrationState.RUNNING or wave > migration.wave:
         return Step.REST

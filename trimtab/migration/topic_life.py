@@ -66,7 +66,7 @@ class Given(StrEnum):
     ONWARD = "onward"
     """The migration is not rolled back; or it is, and the topic stays on green."""
     ROLLING_BACK = "rolling-back"
-    """The migration is being rolled back, and the topic does not stay on green."""
+    """The migration is, or was, rolled back, and the topic does not stay on green."""
     NEW = "new"
     """The topic is not enlisted in this migration, which is under way."""
     TAKES_NEW = "takes-new"

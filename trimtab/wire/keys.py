@@ -129,12 +129,13 @@ def places_key(cluster: str, namespace: str) -> str:
 
 def migrated_key(cluster: str, migration: str) -> str:
     """Hash: ``wave state`` and ``namespace state`` to how many topics of a migration are in it; for
-    ``backlog``, ``stays``, ``attempts`` and ``errors`` their sums."""
+    ``backlog``, ``stays``, ``attempts`` and ``errors`` their sums. Deleted with the migration."""
     return f"trimtab:{{{cluster}}}:migrated:{migration}"
 
 
 def named_key(cluster: str, migration: str) -> str:
-    """Hash: bundle to the last wave of which its owner has named all its topics."""
+    """Hash: bundle to the last wave of which its owner has named all its topics; only while topics
+    may be enlisted."""
     return f"trimtab:{{{cluster}}}:named:{migration}"
 
 

@@ -27,6 +27,8 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Messages left on blue once it is terminated."""
     stays: bool = False
     """A rollback leaves it on green: it began there, or a rollback found a write of it."""
+    back: bool = False
+    """It was taken back from green, and is active again: its owner opens it."""
     problem: str = ""
     """Why its last step failed; empty once one succeeded."""
     v: int = 1

@@ -6,19 +6,26 @@
 --       expect, event, wave, backlog, problem}; without an event only backlog and problem are noted. Named are
 --       bundles whose topics are all enlisted: {bundle, epoch, migration, wave}.
 -- Returns {"done", the outcomes as JSON}: a list of {topic, reason, record}, the record as JSON text that stands
---       now; or {"closed", why}.
+--       now; or {"closed", why}, {"isolated", "1 of 2"}.
 --
--- Rendered above from Python: TOPIC_EFFECTS (";state event=state given stays;..."), SERVING, ONWARD and MAY_ENLIST
--- (" state state "), MAKING and COUNTED (" event event "), MOST_NEW; a name after "REFUSED." becomes its text. From
--- history.lua: server, is_of. From marks.lua: are_marked. From records.lua: readable_record.
+-- Rendered above from Python: TOPIC_EFFECTS (";state event=state given stays;..."), SERVING, ONWARD, BACK and
+-- MAY_ENLIST (" state state "), MAKING and COUNTED (" event event "), MOST_NEW; a name after "REFUSED." becomes its
+-- text. From history.lua: server, is_of. From replicas.lua: short_of_replicas. From marks.lua: are_marked. From records.lua: readable_record.
 
 local OPEN = KEYS[1]
 local PREFIX = string.sub(OPEN, 1, -#"open" - 1)
 local OWNERSHIP, MIGRATIONS = PREFIX .. "ownership", PREFIX .. "migrations"
 
-local opened = redis.call("HMGET", OPEN, "replid", "run_id")
-if opened[2] or not opened[1] or not is_of(server(), opened[1]) then
+local opened = redis.call("HMGET", OPEN, "replid", "run_id", "replicas", "replicas_set")
+local here = server()
+if opened[2] or not opened[1] or not is_of(here, opened[1]) then
   return { "closed", "it is not open on this history" }
+end
+-- Clients are sent to another cluster by what stands here, and that cannot be taken back: a master that others
+-- have replaced says nothing of the topics.
+local isolated = short_of_replicas(PREFIX .. "replicas", here, opened[1], opened[3], opened[4], true)
+if isolated then
+  return { "isolated", isolated }
 end
 if not are_marked(OWNERSHIP, PREFIX .. "bundles") then
   return { "closed", NOT_MARKED }
@@ -75,7 +82,7 @@ local function holds(given, change, topic, migration)
   elseif given == "onward" then
     return topic.stays or is_among(migration.state, ONWARD)
   elseif given == "rolling-back" then
-    return not topic.stays and migration.state == "rolling-back"
+    return not topic.stays and is_among(migration.state, BACK)
   elseif given == "new" then
     return topic.migration ~= change.migration and is_among(migration.state, MAY_ENLIST)
   elseif given == "takes-new" then
@@ -91,10 +98,16 @@ local function is_full(change)
   return (tonumber(redis.call("HGET", counts, name) or "") or 0) >= MOST_NEW
 end
 
+-- Whether a topic that is on blue has a record of a migration that is remembered no longer.
+local function is_left_over(change, topic)
+  return change.event == "forget" and topic.state == "active" and topic.migration == change.migration
+    and not redis.call("HGET", MIGRATIONS, change.migration)
+end
+
 -- The topic's next state, and whether it stays on green; or nil, and why it is refused.
 local function judge(change, topic)
   local migration = migration_of(change.migration)
-  if not migration then
+  if not migration and not is_left_over(change, topic) then
     return nil, REFUSED.UNKNOWN_MIGRATION
   elseif not is_held then
     return nil, REFUSED.NO_LEASE
@@ -130,7 +143,7 @@ local function count(migration, wave, namespace, name, more)
 end
 
 local function tally(topic, namespace, sign)
-  if topic.state ~= "unknown" then
+  if topic.state ~= "unknown" and migration_of(topic.migration) then
     count(topic.migration, topic.wave or 0, namespace, topic.state, sign)
     count(topic.migration, topic.wave or 0, namespace, "backlog", sign * (topic.backlog or 0))
     count(topic.migration, topic.wave or 0, namespace, "stays", topic.stays and sign or 0)
@@ -143,6 +156,7 @@ local function written(topic)
     .. string.format(',"wave":%.0f,"epoch":[%.0f,%.0f]', topic.wave, topic.epoch[1], topic.epoch[2])
     .. (topic.backlog > 0 and string.format(',"backlog":%.0f', topic.backlog) or "")
     .. (topic.stays and ',"stays":true' or "")
+    .. (topic.back and ',"back":true' or "")
     .. (topic.problem ~= "" and ',"problem":' .. cjson.encode(topic.problem) or "") .. "}"
 end
 
@@ -152,6 +166,7 @@ local function write(change, topic, state, stays)
   local is_new = is_among(change.event or "", MAKING)
   local wave = is_new and change.wave or not is_new and topic.wave or 0
   local after = { state = state, migration = change.migration, wave = wave, epoch = change.epoch,
+    back = change.event == "reopen" or not change.event and topic.back,
     backlog = change.backlog or 0, stays = stays, problem = change.problem or "" }
   tally(topic, namespace, -1)
   tally(after, namespace, 1)
@@ -188,7 +203,9 @@ for i, change in ipairs(call.changes or {}) do
   outcomes[i] = members .. (text and ',"record":' .. cjson.encode(text) or "") .. "}"
 end
 for _, named in ipairs(call.named or {}) do
-  if is_held and migration_of(named.migration) and serves(named.bundle, named.epoch) then
+  local migration = migration_of(named.migration)
+  local wanted = migration and is_among(migration.state, MAY_ENLIST)
+  if is_held and wanted and serves(named.bundle, named.epoch) then
     redis.call("HSET", PREFIX .. "named:" .. named.migration, named.bundle, string.format("%.0f", named.wave))
   end
 end
