@@ -35,6 +35,7 @@ from agent.notices import Notices
 from agent.reports.due_reports import DueReports
 from sinks.errors import Closed, Misconfigured, Unavailable
 from trimtab.migration.migration import Target
+from trimtab.migration.steps import Step
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
 from trimtab.wire.load_report import LocalBrokerData
@@ -163,6 +164,10 @@ class Agent:
     def obeyed(self) -> dict[tuple[CommandKind, Obeyed], int]:
         """Counts of commands by kind and result."""
         return dict(self._obeyer.counts)
+
+    def migrated(self) -> dict[tuple[Step, bool], int]:
+        """Counts of steps of topics that migrate, by kind and whether they succeeded."""
+        return dict(self._mover.counts)
 
     @property
     def load(self) -> LocalBrokerData | None:

@@ -6,6 +6,7 @@ An agent costs nothing between scrapes: its state is read when Prometheus asks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from trimtab.metrics import agent as metrics
 from trimtab.metrics import pulsar
 from trimtab.metrics.metric import Metric as Described
 from trimtab.metrics.metric import MetricKind
+from trimtab.migration.steps import Step
 from trimtab.wire.load_report import LocalBrokerData
 
 _OBSERVED: Final = (metrics.HANDOVER,)
@@ -29,6 +31,8 @@ _OBSERVED: Final = (metrics.HANDOVER,)
 _READ: Final = tuple(
     metric for metric in (*metrics.METRICS, *pulsar.OF_AGENT) if metric not in _OBSERVED
 )
+
+_STEPS: Final = tuple(step for step in Step if step is not Step.REST)
 
 Sample = tuple[Described, tuple[str, ...], float]
 
@@ -79,6 +83,11 @@ def _read(agent: Agent, labels: tuple[str, str]) -> Iterator[Sample]:
     yield metrics.REPORT_AGE, labels, status.load_age_s
     for (kind, outcome), number in agent.obeyed().items():
         yield metrics.COMMANDS, (*labels, kind.value, outcome.value), number
+    steps = agent.migrated()
+    # Each from the start: a rate needs the 0 before the first failure.
+    for step, done in product(_STEPS, (True, False)):
+        result = "done" if done else "failed"
+        yield metrics.MIGRATION_STEPS, (*labels, step.value, result), steps.get((step, done), 0)
     if agent.load is not None:
         yield from _read_load(agent.load, labels)
 

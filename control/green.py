@@ -13,7 +13,10 @@ from urllib.request import Request, urlopen
 from trimtab.cluster.existing import Flaw
 from trimtab.intent_rules import IntentRule
 from trimtab.migration.flaws import hosts_of
+from trimtab.migration.kept import Migrations
 from trimtab.migration.migration import Target
+from trimtab.migration.scopes import CLUSTER
+from trimtab.wire.control import Intent, IntentKind
 
 TIMEOUT_S: Final = 3.0
 """Of one request. Shorter: a busy cluster counts as absent; longer: the operator waits."""
@@ -30,6 +33,25 @@ Ask = Callable[[str, str], Any]
 
 class NoAnswer(Exception):
     """Green does not answer what it is asked; says why."""
+
+
+def find_green(intent: Intent, kept: Migrations) -> Target | None:
+    """Where the intent would send topics; None if none would begin to go, as in a rollback, which
+    must not wait for a green that is gone."""
+    if intent.kind is IntentKind.MIGRATION_START:
+        return intent.target
+    if not intent.migrated:
+        return None
+    if intent.kind is IntentKind.NAMESPACE_MIGRATION:
+        return None if kept.flagged(intent.name) else kept.green
+    return intent.target
+
+
+def find_scope(intent: Intent) -> str:
+    """What would go there."""
+    if intent.kind is IntentKind.NAMESPACE_MIGRATION:
+        return intent.name
+    return intent.scope or CLUSTER
 
 
 def green_flaws(

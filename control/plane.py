@@ -19,7 +19,7 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
 from control.demand import Demand, read_demand, whole_load
-from control.green import ask, green_flaws, green_notes
+from control.green import ask, find_green, find_scope, green_flaws, green_notes
 from control.heat_map import HeatMap, Part, draw
 from control.intents import Objections, note, object_to
 from control.listing import (
@@ -244,7 +244,7 @@ class ControlPlane:
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
         flaws = list(object_to(intent, last, memory, existing))
-        green, asked = intent.target, cache(ask)
+        green, asked = find_green(intent, memory.migrations), cache(ask)
         if green is not None and not any(target_flaws(green, last.brokers)):
             flaws += green_flaws(green, last.brokers, self._tenants(intent), asked)
         if flaws:
@@ -257,7 +257,7 @@ class ControlPlane:
 
     def _tenants(self, intent: Intent) -> set[str]:
         """Those that have topics in a migration's scope."""
-        scope = namespace_of(intent.scope)
+        scope = namespace_of(find_scope(intent))
         namespaces = [scope] if scope else self.index.namespaces(intent.cluster)
         return {namespace.partition("/")[0] for namespace in namespaces}
 

@@ -390,9 +390,48 @@ _MIGRATION: Final = Board(
                 ),
                 Panel(
                     "Migrations by state",
-                    "Does one run, wait for a person, or go back?",
-                    (Query(now(job.MIGRATIONS), "{{state}}, {{cluster}}"),),
+                    "Does one run, wait for a person, or go back? Has a gate paused one?",
+                    (
+                        Query(now(job.MIGRATIONS), "{{state}}, {{cluster}}"),
+                        Query(now(job.MIGRATIONS_STOPPED), "paused by its gate, {{cluster}}"),
+                    ),
                     Unit.COUNT,
+                ),
+                Panel(
+                    "Without progress",
+                    "For how long has one that runs come no further?",
+                    (Query(now(job.MIGRATION_IDLE), "{{cluster}}"),),
+                    Unit.SECONDS,
+                ),
+            ),
+        ),
+        (
+            "Brokers",
+            (
+                Panel(
+                    "Steps by kind",
+                    "What do brokers do for topics now?",
+                    (Query(rate(agent.MIGRATION_STEPS, "step", "result"), "{{step}}, {{result}}"),),
+                    Unit.PER_SECOND,
+                ),
+                Panel(
+                    "Brokers whose steps fail",
+                    "At which brokers do they fail?",
+                    (
+                        Query(
+                            top(
+                                10,
+                                rate(
+                                    agent.MIGRATION_STEPS,
+                                    "broker",
+                                    "step",
+                                    matchers=('result="failed"',),
+                                ),
+                            ),
+                            "{{broker}}, {{step}}",
+                        ),
+                    ),
+                    Unit.PER_SECOND,
                 ),
             ),
         ),

@@ -1,23 +1,72 @@
-"""Shows how far a cluster's migrations have come."""
+"""Shows how far clusters' migrations have come, and which of them come no further."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, NamedTuple
 
 from sinks.exposition import Exposition
 from trimtab.metrics import job as metrics
 from trimtab.migration.life import CLAIMING, MigrationState
-from trimtab.migration.migration import Counts
+from trimtab.migration.migration import Counts, Migration, sum_up
+
+_MOVING: Final = frozenset({MigrationState.RUNNING, MigrationState.ROLLING_BACK})
 
 
-def show_migrations(
-    shown: Exposition, cluster: str, states: Mapping[MigrationState, int], total: Counts
-) -> None:
-    """Set every gauge, to 0 too: one that is absent looks like a job that is."""
-    for state in sorted(CLAIMING):
-        shown.set(metrics.MIGRATIONS, states.get(state, 0), cluster, state.value)
-    for name in ("active", "replicating", "terminated", "draining", "migrated", "stays"):
-        shown.set(metrics.MIGRATING_TOPICS, getattr(total, name), cluster, name)
-    shown.set(metrics.MIGRATION_BACKLOG, total.backlog, cluster)
-    shown.set(metrics.MIGRATION_STEPS, total.attempts - total.errors, cluster, "done")
-    shown.set(metrics.MIGRATION_STEPS, total.errors, cluster, "failed")
+class _Mark(NamedTuple):
+    """What of a migration changes as it goes on. Steps that fail are no progress."""
+
+    state: MigrationState
+    wave: int
+    unseen: int
+    topics: int
+    done: int
+
+
+class MigrationGauges:
+    """Of one driver; remembers when each migration was last seen to go on."""
+
+    def __init__(self, shown: Exposition, clock: Callable[[], float]) -> None:
+        """``clock``: seconds that never go back."""
+        self._shown, self._clock = shown, clock
+        self._since: dict[tuple[str, str], tuple[_Mark, float]] = {}
+
+    def show(
+        self,
+        cluster: str,
+        migrations: Collection[Migration],
+        counts: Mapping[str, tuple[Counts, ...]],
+    ) -> None:
+        """Set every gauge of a cluster, to 0 too: one that is absent looks like a job that is.
+        ``counts``: of each migration's waves, by its id."""
+        shown, total = self._shown, sum_up(*(sum_up(*each) for each in counts.values()))
+        states = Counter(each.state for each in migrations)
+        for state in sorted(CLAIMING):
+            shown.set(metrics.MIGRATIONS, states[state], cluster, state.value)
+        for name in ("active", "replicating", "terminated", "draining", "migrated", "stays"):
+            shown.set(metrics.MIGRATING_TOPICS, getattr(total, name), cluster, name)
+        shown.set(metrics.MIGRATION_BACKLOG, total.backlog, cluster)
+        shown.set(metrics.MIGRATION_STEPS, total.attempts - total.errors, cluster, "done")
+        shown.set(metrics.MIGRATION_STEPS, total.errors, cluster, "failed")
+        stopped = [m for m in migrations if m.state is MigrationState.PAUSED and m.stopped]
+        shown.set(metrics.MIGRATIONS_STOPPED, len(stopped), cluster)
+        moving = [each for each in migrations if each.state in _MOVING]
+        shown.set(metrics.MIGRATION_IDLE, self._idle(cluster, moving, counts), cluster)
+
+    def _idle(
+        self,
+        cluster: str,
+        moving: Collection[Migration],
+        counts: Mapping[str, tuple[Counts, ...]],
+    ) -> float:
+        """Seconds since the one that has stood still for longest has gone on; 0 without any."""
+        now, before = self._clock(), self._since
+        self._since = {key: said for key, said in before.items() if key[0] != cluster}
+        for each in moving:
+            key, total = (cluster, each.id), sum_up(*counts.get(each.id, ()))
+            done = total.attempts - total.errors
+            mark = _Mark(each.state, each.wave, each.unseen, total.topics, done)
+            known = before.get(key)
+            self._since[key] = known if known and known[0] == mark else (mark, now)
+        return max((now - self._since[cluster, each.id][1] for each in moving), default=0.0)

@@ -3,23 +3,23 @@
 each look, for each cluster that is open to this job and each of its migrations that is under way:
   add up its topics by wave, and the bundles whose owner has not named their topics
   publish both as an intent, if anything follows from them
-It remembers nothing that it could not read again, so a new driver goes on with the next look. What
+It decides by nothing that it could not read again, so a new driver goes on with the next look. What
 follows from the counts is decided by `trimtab.migration.progress`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Set
+import time
+from collections.abc import Callable, Mapping, Set
 from typing import Final, Protocol
 
 import structlog
 
 from sinks.errors import SinkError
 from sinks.exposition import Exposition
-from streaming.metrics.migrations import show_migrations
+from streaming.metrics.migrations import MigrationGauges
 from trimtab.migration.life import CLAIMING, UNDER_WAY
-from trimtab.migration.migration import Counts, Migration, sum_up
+from trimtab.migration.migration import Counts, Migration
 from trimtab.migration.progress import advance
 
 log = structlog.get_logger()
@@ -57,10 +57,15 @@ class MigrationWatcher:
     """Watches the migrations; one thread calls ``look``."""
 
     def __init__(
-        self, store: Store, opened: Opened, publisher: Publisher, shown: Exposition
+        self,
+        store: Store,
+        opened: Opened,
+        publisher: Publisher,
+        shown: Exposition,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._opened, self._publisher = store, opened, publisher
-        self._shown = shown
+        self._gauges = MigrationGauges(shown, clock)
         self._trouble = ""
 
     def look(self) -> None:
@@ -77,14 +82,13 @@ class MigrationWatcher:
 
     def _look(self, cluster: str) -> None:
         found = self._store.read(cluster)
-        total = Counts()
-        for migration in found.values():
+        counts = dict[str, tuple[Counts, ...]]()
+        for name, migration in found.items():
             if migration.state in CLAIMING:
-                counts = self._counts(migration)
-                if migration.state in UNDER_WAY:
-                    counts = self._tell(migration, counts)
-                total = sum_up(total, *counts)
-        show_migrations(self._shown, cluster, Counter(m.state for m in found.values()), total)
+                counts[name] = self._counts(migration)
+            if migration.state in UNDER_WAY:
+                counts[name] = self._tell(migration, counts[name])
+        self._gauges.show(cluster, found.values(), counts)
 
     def _tell(self, migration: Migration, counts: tuple[Counts, ...]) -> tuple[Counts, ...]:
         """Publish what follows from the counts, or from those read anew, which are returned."""

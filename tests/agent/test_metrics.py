@@ -6,10 +6,15 @@ from collections.abc import Callable
 
 import pytest
 from prometheus_client import CollectorRegistry
+from redis import Redis
 
 from agent.metrics import AgentMetrics
+from sinks.redis.migrations import Migrations
 from tests.agent.support import BUNDLE, A, B, Job
 from tests.agent.turned_by_hand import Host
+from tests.support.migrating_broker import MigratingBroker, Storage
+from tests.support.migrations import GREEN
+from trimtab.migration.migration import Migration
 from trimtab.wire.load_report import Resource
 
 
@@ -56,6 +61,33 @@ def test_lease_bundles_commands_and_reports_are_read_at_the_scrape(
     assert b"trimtab_agent_seeded{" in metrics.shown.text()
     outcome = {"outcome": "delivered"}
     assert registry.get_sample_value("trimtab_agent_reports_total", outcome) == 0
+
+
+def test_steps_of_topics_that_migrate_are_counted_by_kind_and_result(
+    job: Job, client: Redis, host: Callable[..., Host], registry: CollectorRegistry
+) -> None:
+    storage = Storage()
+    storage.topic("persistent://t/ns/one")
+    broker = MigratingBroker(storage, BUNDLE)
+    one = host(A, BUNDLE, broker=broker)
+    shows(registry, one, job.cluster, A)
+
+    def steps(step: str, result: str) -> float | None:
+        labels = {"cluster": job.cluster, "broker": A, "step": step, "result": result}
+        return registry.get_sample_value("trimtab_agent_migration_steps_total", labels)
+
+    one.agent.turn()
+    assert (steps("begin", "done"), steps("begin", "failed"), steps("rest", "done")) == (0, 0, None)
+    Migrations(client).write(job.cluster, 1, [Migration("m", job.cluster, "t/ns", GREEN)])
+    broker.failing = ["create"]
+    for _ in range(2):
+        one.agent.turn()
+    assert (steps("begin", "done"), steps("begin", "failed")) == (0, 1)
+    for _ in range(2):
+        one.clock.advance(1.0)
+        one.agent.turn()
+    assert (steps("begin", "done"), steps("begin", "failed")) == (1, 1)
+    assert (steps("drain", "done"), steps("take-back", "done")) == (1, 0)
 
 
 def test_a_hand_over_is_timed_by_the_new_owner(job: Job, host: Callable[..., Host]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
@@ -23,14 +24,18 @@ from streaming.leader.leadership import Leadership
 from streaming.metrics import progress
 from streaming.metrics.bounces import Bounces
 from streaming.metrics.gauges import show_dead_letter, show_intake, show_outcomes, show_round
+from streaming.metrics.migrations import MigrationGauges
 from streaming.metrics.progress import ProgressListener
 from streaming.watch.durability import Durability
 from streaming.watchdog import Progress
 from tests.faults.topics import Claims
 from tests.support.clusters_by_rows import said
 from tests.support.fleets import fleet, round_at
+from tests.support.migrations import RUNNING
 from tests.support.recorded_batches import START, held
 from tests.support.reports import bundle
+from trimtab.migration.migration import Counts
+from trimtab.migration.progress import advance
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire import keys
 from trimtab.wire.control import IntentKind
@@ -41,6 +46,7 @@ from trimtab.wire.rows import DeadLetter, Intake
 CALM: Final = 10
 """Minutes before it breaks."""
 CLUSTER: Final = "c"
+MIGRATION: Final = replace(RUNNING, cluster=CLUSTER)
 
 
 class Stack:
@@ -54,6 +60,7 @@ class Stack:
         self.leadership = Leadership(self.claims.claim, self.shown)
         self.bounces = Bounces(self.shown)
         self.listener = ProgressListener(self.shown, Progress())
+        self.migrations = MigrationGauges(self.shown, lambda: self.minute * 60.0)
         Durability(client, self.shown).look()
         self.fleet = fleet({bundle(i, 8): "a:1" for i in range(8)})
         self.troubled = held(CLUSTER)
@@ -87,11 +94,21 @@ class Stack:
         accepted = [TransitionOutcome(id=r.id, bundle=r.bundle, accepted=True) for r in requests]
         show_outcomes(self.shown, CLUSTER, requests, accepted)
 
-    def calm(self) -> None:
-        """A minute in which nothing is wrong."""
+    def migrate(self, counts: Counts) -> None:
+        """A look at a migration of which that is known, as the job goes on with it."""
+        it = advance(MIGRATION, (counts,), 0, START + 60_000 * self.minute)
+        self.migrations.show(CLUSTER, [it], {it.id: it.counts})
+
+    def balance(self) -> None:
+        """A minute's reports and moves, of which none is wrong."""
         self.batch()
         self.intake()
         self.round(moves=moves(1))
+
+    def calm(self) -> None:
+        """A minute in which nothing is wrong, and a topic migrates."""
+        self.balance()
+        self.migrate(Counts(active=99 - self.minute, migrated=self.minute, attempts=self.minute))
 
 
 def moves(number: int, source: str = "a:1", to: str = "b:1") -> tuple[PlannedMove, ...]:
@@ -203,6 +220,19 @@ def forget_the_file(stack: Stack) -> None:
             Durability(client, stack.shown).look()
 
 
+def fail_steps(stack: Stack) -> None:
+    """Green does not answer: every step from now on fails, until the gate pauses all."""
+    stack.balance()
+    failed = 20 * (stack.minute - CALM + 1)
+    stack.migrate(Counts(active=89, migrated=CALM, attempts=CALM + failed, errors=failed))
+
+
+def wait_for_readers(stack: Stack) -> None:
+    """No consumer reads the rest of what has ended."""
+    stack.balance()
+    stack.migrate(Counts(active=0, draining=89, migrated=CALM, backlog=7, attempts=CALM))
+
+
 BROKEN: Final[Mapping[str, tuple[Callable[[Stack], None], ...]]] = {
     "TrimtabBatchesStalled": (stall,),
     "TrimtabInputLag": (lag,),
@@ -215,5 +245,7 @@ BROKEN: Final[Mapping[str, tuple[Callable[[Stack], None], ...]]] = {
     "TrimtabFenced": (fence, fight),
     "TrimtabPredictionError": (mispredict,),
     "TrimtabRedisNotDurable": (forget_the_file,),
+    "TrimtabMigrationPaused": (fail_steps,),
+    "TrimtabMigrationStalled": (wait_for_readers,),
 }
 """Each alert, and what makes it fire."""

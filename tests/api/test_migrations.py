@@ -81,14 +81,16 @@ def test_bad_input_is_refused_with_all_reasons_at_once(
     api: TestClient, job: PromptJob, url: str
 ) -> None:
     here = f"/trimtab/v1/clusters/{job.cluster_name}"
+    before = api.get(f"{here}/migrations").json()
     refused = begin(api, here, "green:8080", scope="nothing", errors=2.0)
     assert refused.status_code == 412
-    for word in ("serviceUrl", "scope"):
+    for word in ("serviceUrl: ", "scope: ", "gate: errors"):
         assert word in refused.json()["reason"]
     blue = begin(api, here, f"http://{A}", scope="t/two")
     assert "green is blue" in blue.json()["reason"]
     absent = begin(api, here, NOWHERE, scope="t/two")
     assert (absent.status_code, absent.json()["rule"]) == (412, "unreachable-target")
+    assert api.get(f"{here}/migrations").json() == before
     assert begin(api, here, url, scope="t/two").status_code == 200
     twice = begin(api, here, NOWHERE, scope="t/two")
     assert twice.status_code == 409
@@ -123,6 +125,67 @@ def test_pulsars_flags_of_clusters_and_namespaces(
     assert api.post(flag, json=False).status_code == 204
     assert api.post("/admin/v2/namespaces/p/absent/migration", json=True).status_code == 404
     assert api.get("/admin/v2/clusters/other/migrate").status_code == 404
+
+
+def test_a_cluster_is_marked_as_migrated_with_the_urls_of_green_and_no_other_is(
+    kafka: KafkaServer, redis_server: RedisServer, url: str
+) -> None:
+    """Green may share the store and the API: what is said of blue is blue's alone."""
+    both = {
+        **urls(url),
+        "serviceUrlTls": "https://green:8443",
+        "brokerServiceUrlTls": "pulsar+ssl://green:6651",
+    }
+    with (
+        run_prompt_job(kafka, redis_server) as green_job,
+        run_prompt_job(kafka, redis_server) as it,
+    ):
+        assert it.clusters().keys() >= {it.cluster_name, green_job.cluster_name}
+        with TestClient(create_app(Context(it, it.cluster_name))) as api:
+            migrate = f"/admin/v2/clusters/{it.cluster_name}/migrate"
+            # The web service is asked by TLS if there is one; nobody has that certificate here.
+            assert api.post(migrate, params={"migrated": True}, json=both).status_code == 412
+            assert api.get(migrate).status_code == 404
+            plain = {**both, "serviceUrlTls": ""}
+            assert api.post(migrate, params={"migrated": True}, json=plain).status_code == 200
+            del plain["serviceUrlTls"]
+            assert api.get(migrate).json() == {"migrated": True, "migratedClusterUrl": plain}
+            own = f"/trimtab/v1/clusters/{it.cluster_name}/migrations"
+            [found] = api.get(own).json()
+            assert found["migration"]["scope"] == "cluster"
+            assert found["migration"]["state"] == "running"
+            there = green_job.cluster_name
+            assert api.get(f"/admin/v2/clusters/{there}/migrate").status_code == 404
+            assert api.get(f"/trimtab/v1/clusters/{there}/migrations").json() == []
+
+
+def test_pulsars_flags_ask_green_if_topics_would_go_there_and_not_if_they_come_back(
+    kafka: KafkaServer, redis_server: RedisServer
+) -> None:
+    with run_prompt_job(kafka, redis_server) as it:
+        flag = "/admin/v2/namespaces/p/{}/migration"
+        with TestClient(create_app(Context(it, it.cluster_name))) as api:
+            for name in ("one", "two"):
+                assert api.put(f"/admin/v2/namespaces/p/{name}").status_code == 204
+            with green({"clusters": ["green"], "brokers/green": ["g:8080"]}) as url:
+                migrate = f"/admin/v2/clusters/{it.cluster_name}/migrate"
+                assert api.post(migrate, json=urls(url)).status_code == 200
+                assert api.post(flag.format("one"), json=True).status_code == 204
+            refused = api.post(flag.format("two"), json=True)
+            assert (refused.status_code, refused.json()["rule"]) == (412, "unreachable-target")
+            assert api.post(flag.format("one"), json=True).status_code == 204
+            assert api.post(flag.format("one"), json=False).status_code == 204
+            [found] = api.get(f"/trimtab/v1/clusters/{it.cluster_name}/migrations").json()
+            assert found["migration"]["state"] == "rolling-back"
+
+
+def test_an_unreachable_green_is_refused(api: TestClient, job: PromptJob) -> None:
+    here = f"/trimtab/v1/clusters/{job.cluster_name}"
+    before = api.get(f"{here}/migrations").json()
+    absent = begin(api, here, NOWHERE, scope="u/ns")
+    assert (absent.status_code, absent.json()["rule"]) == (412, "unreachable-target")
+    assert "does not answer" in absent.json()["reason"]
+    assert api.get(f"{here}/migrations").json() == before
 
 
 def test_a_cluster_without_a_broker_is_not_green() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from sinks.errors import StoreUnavailable
 from sinks.exposition import Exposition
 from streaming.watch.migration_watcher import MigrationWatcher
@@ -106,6 +108,53 @@ def test_an_absent_redis_is_asked_again() -> None:
     shelf.absent = False
     watcher.look()
     assert len(shelf.said) == 1
+
+
+def test_a_migration_that_goes_on_is_not_idle_and_one_whose_steps_fail_is() -> None:
+    now, shown = [0.0], Exposition(metrics.METRICS)
+    shelf = Shelf([RUNNING], {"0": Counts(active=2)})
+    watcher = MigrationWatcher(shelf, shelf, shelf, shown, lambda: now[0])
+
+    def idle() -> float:
+        watcher.look()
+        now[0] += 10.0
+        return value(shown, "trimtab_migration_idle_seconds")
+
+    assert [idle(), idle()] == [0.0, 10.0]
+    shelf.topics = {"0": Counts(active=2, attempts=5, errors=5)}
+    assert idle() == 20.0
+    shelf.topics = {"0": Counts(active=1, terminated=1, attempts=6, errors=5)}
+    assert [idle(), idle()] == [0.0, 10.0]
+    shelf.known = [replace(RUNNING, state=MigrationState.PAUSED)]
+    assert idle() == 0.0
+    shelf.known = [replace(RUNNING, state=MigrationState.ROLLING_BACK)]
+    assert [idle(), idle()] == [0.0, 10.0]
+
+
+def test_a_migration_is_shown_as_stopped_if_its_gate_has_paused_it() -> None:
+    shown = Exposition(metrics.METRICS)
+    stopped = advance(RUNNING, (Counts(active=9, attempts=40, errors=9),), 0, 1)
+    shelf = Shelf([stopped], {"0": stopped.counts[0]})
+    watcher = MigrationWatcher(shelf, shelf, shelf, shown)
+    watcher.look()
+    assert value(shown, "trimtab_migrations_stopped") == 1
+    # What has ended goes on while it is paused, and its share of failures falls.
+    shelf.topics = {"0": Counts(active=9, attempts=400, errors=9)}
+    watcher.look()
+    assert value(shown, "trimtab_migrations_stopped") == 1
+    shelf.known = [replace(RUNNING, state=MigrationState.PAUSED)]
+    watcher.look()
+    assert value(shown, "trimtab_migrations_stopped") == 0
+
+
+def value(shown: Exposition, name: str) -> float:
+    [found] = [
+        each.value
+        for family in text_string_to_metric_families(shown.text().decode())
+        for each in family.samples
+        if each.name == name and each.labels == {"cluster": "blue"}
+    ]
+    return found
 
 
 def test_bundles_are_read_while_some_are_unnamed_and_before_a_step_only() -> None:

@@ -56,6 +56,17 @@ def test_a_migration_begins_with_an_intent_and_goes_to_the_sinks() -> None:
     assert (begun.check, begun.by, begun.reason) == (2.5, "ann", "a new cluster")
 
 
+def test_the_check_interval_is_a_setting_and_reaches_migrations_that_are_under_way() -> None:
+    """While it is 0 no topic moves, and no count comes with which it could be changed."""
+    it = cluster({"migration.check": 0.0})
+    rows, _ = it.take([start()], 1000)
+    assert [each.check for each in migrations_in(rows)] == [0.0]
+    rows, _ = it.take([said(Kind.SETTINGS, settings={"migration.check": 3.0})], 2000)
+    assert [each.check for each in migrations_in(rows)] == [3.0]
+    rows, _ = it.take([said(Kind.RESET, names=["migration.check"])], 3000)
+    assert [each.check for each in migrations_in(rows)] == [0.0]
+
+
 def test_people_pause_resume_and_roll_back() -> None:
     it = cluster()
     it.take([start()], 1000)
@@ -67,6 +78,16 @@ def test_people_pause_resume_and_roll_back() -> None:
         rows, _ = it.take([verb(kind)], 2000)
         assert [each.state.value for each in migrations_in(rows)] == [state]
         assert told(rows)[0][1] == "done"
+
+
+def test_what_a_person_asks_of_a_migration_that_its_gate_has_paused_ends_that() -> None:
+    it = cluster()
+    it.take([start(), progress(0, Counts(active=9, attempts=40, errors=9))], 1000)
+    [stopped] = it.memory.migrations.items
+    assert (stopped.state, stopped.stopped) == ("paused", True)
+    it.take([verb(Kind.MIGRATION_RESUME)], 2000)
+    [resumed] = it.memory.migrations.items
+    assert (resumed.state, resumed.stopped, resumed.why) == ("running", False, "")
 
 
 def test_the_watchers_counts_bring_a_migration_to_its_end_without_an_outcome() -> None:
@@ -120,6 +141,23 @@ def test_green_that_is_a_broker_of_the_cluster_is_refused() -> None:
     blue = TO_GREEN | {"serviceUrl": "http://a:1"}
     told_of = after(it, 2000, said(Kind.MIGRATION_START, id="m", scope="t/one", target=blue))
     assert told_of == [("m", "refused", "invalid-target")]
+
+
+@pytest.mark.parametrize(
+    ("taken", "scope"),
+    [
+        (CLUSTER, "t/one"),
+        (CLUSTER, TOPIC),
+        ("t/one", TOPIC),
+        ("t/one", "t/one"),
+        (TOPIC, "t/one"),
+    ],
+)
+def test_a_scope_inside_one_that_migrates_is_refused(taken: str, scope: str) -> None:
+    it = cluster()
+    it.take([start(taken, "first")], 1000)
+    assert after(it, 2000, start(scope)) == [("m", "refused", "already-migrating")]
+    assert states(it) == {"first": "running"}
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,8 @@ def test_too_many_failures_pause_a_migration_in_a_wave() -> None:
     assert after(RUNNING, most).state == "running"
     it = after(RUNNING, replace(most, errors=3))
     assert (it.state, it.why) == ("paused", "3 of 40 steps failed; the gate allows 5.0%")
+    assert it.stopped
+    assert not after(it, Counts(migrated=9)).stopped
 
 
 def test_a_resumed_migration_is_judged_by_what_fails_from_then_on() -> None:
@@ -168,3 +170,5 @@ def test_waves_and_gates_are_refused_with_all_reasons() -> None:
     assert len(list(scope_flaws(CLUSTER, many, Gate()))) == 1
     assert len(list(scope_flaws(CLUSTER, (Wave(("t/x",) * (MOST_SCOPES + 1)),), Gate()))) == 1
     assert len(list(scope_flaws("no scope", (), Gate()))) == 1
+    wrong = list(scope_flaws("no scope", (Wave(("t/x",), 2.0),), Gate(backlog=-1)))
+    assert [each.split(":")[0] for each in wrong] == ["scope", "waves", "gate"]

@@ -41,6 +41,15 @@ COMMANDS: Final = Metric(
     "stale (it came late or twice), declined (the bundle cannot be loaded).",
     (*_EACH, "kind", "outcome"),
 )
+MIGRATION_STEPS: Final = Metric(
+    "trimtab_agent_migration_steps",
+    MetricKind.COUNTER,
+    "Steps of topics that migrate, tried by this broker, by step and result (done, failed): begin "
+    "(create it on the other cluster, end it here), catch-up (end it here once other regions lack "
+    "nothing), drain (redirect consumers), release (let producers in again), take-back (ask the "
+    "other cluster for it).",
+    (*_EACH, "step", "result"),
+)
 HANDOVER: Final = Metric(
     "trimtab_agent_handover_seconds",
     MetricKind.HISTOGRAM,

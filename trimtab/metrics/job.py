@@ -436,6 +436,19 @@ MIGRATION_STEPS: Final = Metric(
     "Steps of topics that brokers have tried in these migrations, by result: done, failed.",
     ("cluster", "result"),
 )
+MIGRATIONS_STOPPED: Final = Metric(
+    "trimtab_migrations_stopped",
+    MetricKind.GAUGE,
+    "Migrations that are paused by their gate, as too many steps failed, and not by a person.",
+    ("cluster",),
+)
+MIGRATION_IDLE: Final = Metric(
+    "trimtab_migration_idle_seconds",
+    MetricKind.GAUGE,
+    "Longest time for which a migration that runs, or goes back, has come no further: no step "
+    "done, no topic found, no wave begun. Counted from this driver's start.",
+    ("cluster",),
+)
 CLOCK_DRIFT: Final = Metric(
     "trimtab_redis_clock_drift_seconds",
     MetricKind.GAUGE,

@@ -47,8 +47,9 @@ def scope_flaws(scope: str, waves: Sequence[Wave], gate: Gate) -> Iterator[str]:
             f"scope: {scope[:200]!r} is not {CLUSTER}, tenant/namespace, or "
             "persistent://tenant/namespace/topic"
         )
-        return
-    if scope != whole_topic(scope):
+        # The rest is judged all the same: everything that is wrong is said at once.
+        scope = CLUSTER
+    elif scope != whole_topic(scope):
         yield f"scope: {_say_partition(scope)}"
     if len(waves) > MOST_WAVES:
         yield f"waves: are more than {MOST_WAVES}"

@@ -47,6 +47,12 @@ class Migrations:
         gone = find_surplus(items)
         return replace(self, items=tuple(each for each in items if each not in gone))
 
+    def with_check(self, seconds: float) -> Migrations:
+        """With so long between two looks at a topic of any of them."""
+        if all(each.check == seconds for each in self.items):
+            return self
+        return replace(self, items=tuple(replace(each, check=seconds) for each in self.items))
+
     def recorded(self) -> tuple[Migration, ...]:
         """Those that a store must have: agents act on them."""
         return tuple(each for each in self.items if each.state in CLAIMING or each.total.stays)

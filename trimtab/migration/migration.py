@@ -137,6 +137,8 @@ class Migration:
     """Attempts and errors that the gate does not count: of waves before, or before it resumed."""
     why: str = ""
     """Why it is paused, or why the next wave waits."""
+    stopped: bool = False
+    """Whether its gate has paused it, and not a person."""
     at: int = 0
     """When it began."""
     ended: int = 0

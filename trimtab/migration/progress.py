@@ -32,12 +32,12 @@ def advance(
     if it.state not in ONWARD or it.state is MigrationState.COMPLETED:
         return it
     if it.wave == it.last_wave and unseen == 0 and it.total.left == 0:
-        return it.after(MigrationEvent.FINISH, ended=now_ms, why="")
+        return it.after(MigrationEvent.FINISH, ended=now_ms, why="", stopped=False)
     if it.state is MigrationState.PAUSED:
         return it
     failing = say_failing(it)
     if failing:
-        return it.after(MigrationEvent.STOP, why=failing)
+        return it.after(MigrationEvent.STOP, why=failing, stopped=True)
     if it.wave == it.last_wave:
         return replace(it, why="")
     closed = say_closed(it)

@@ -83,8 +83,7 @@ def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks
     if intent.kind in CONTROLS:
         return Applied(replace(memory, controls=CONTROLS[intent.kind](memory.controls, intent)))
     if intent.kind in MIGRATIONS:
-        check = resolve_settings(memory, defaults)[0].migration.check
-        kept = MIGRATIONS[intent.kind](memory.migrations, intent, check, now_ms)
+        kept = MIGRATIONS[intent.kind](memory.migrations, intent, now_ms)
         return Applied(replace(memory, migrations=kept))
     found = {} if existing is None else concerned(intent, existing.records)
     if intent.kind is IntentKind.NAMESPACE:

@@ -77,50 +77,47 @@ def namespace_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw
     yield from _taken(migrations, intent.name)
 
 
-def _start(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
+def _start(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
     assert intent.target is not None
-    return _begun(migrations, intent, intent.scope, intent.target, check, now_ms)
+    return _begun(migrations, intent, intent.scope, intent.target, now_ms)
 
 
-def _verb(migrations: Migrations, intent: Intent, *_: float) -> Migrations:
+def _verb(migrations: Migrations, intent: Intent, _: int) -> Migrations:
     it = migrations.find(intent.migration)
     assert it is not None
     return migrations.with_item(_after(it, VERBS[intent.kind], intent.reason))
 
 
-def _cluster(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
+def _cluster(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
     migrations = replace(migrations, green=intent.target or migrations.green)
-    return _flag(migrations, intent, CLUSTER, check, now_ms)
+    return _flag(migrations, intent, CLUSTER, now_ms)
 
 
-def _namespace(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
-    return _flag(migrations, intent, intent.name, check, now_ms)
+def _namespace(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
+    return _flag(migrations, intent, intent.name, now_ms)
 
 
-def _progress(migrations: Migrations, intent: Intent, check: float, now_ms: int) -> Migrations:
+def _progress(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
     it = migrations.find(intent.migration)
     # Counts of another state or wave are out of date: what was being terminated while they were
     # read is missing in them, and a rollback would end without it.
     if it is None or (intent.state, intent.wave) not in ((None, 0), (it.state, it.wave)):
         return migrations
-    seen = advance(it, intent.counts, intent.unseen, now_ms)
-    return migrations.with_item(replace(seen, check=check))
+    return migrations.with_item(advance(it, intent.counts, intent.unseen, now_ms))
 
 
-def _flag(
-    migrations: Migrations, intent: Intent, scope: str, check: float, now_ms: int
-) -> Migrations:
+def _flag(migrations: Migrations, intent: Intent, scope: str, now_ms: int) -> Migrations:
     """Begin the migration of a scope, or roll it back, as Pulsar's flag says."""
     it = migrations.flagged(scope)
     if intent.migrated and it is None and migrations.green is not None:
-        return _begun(migrations, intent, scope, migrations.green, check, now_ms)
+        return _begun(migrations, intent, scope, migrations.green, now_ms)
     if not intent.migrated and it is not None and allows(it.state, MigrationEvent.ROLL_BACK):
         return migrations.with_item(_after(it, MigrationEvent.ROLL_BACK, intent.reason))
     return migrations
 
 
-def _begun(  # noqa: PLR0913 - what a migration is made of
-    migrations: Migrations, intent: Intent, scope: str, target: Target, check: float, now_ms: int
+def _begun(
+    migrations: Migrations, intent: Intent, scope: str, target: Target, now_ms: int
 ) -> Migrations:
     it = Migration(
         id=intent.id,
@@ -129,7 +126,6 @@ def _begun(  # noqa: PLR0913 - what a migration is made of
         target=target,
         waves=intent.waves,
         gate=intent.gate or Gate(),
-        check=check,
         # Nobody has named a bundle yet: it is not complete before that.
         unseen=1,
         at=now_ms,
@@ -141,7 +137,7 @@ def _begun(  # noqa: PLR0913 - what a migration is made of
 
 
 def _after(it: Migration, event: MigrationEvent, why: str) -> Migration:
-    after = it.after(event, why=why, ended=0)
+    after = it.after(event, why=why, stopped=False, ended=0)
     return judged_anew(after) if after.state is MigrationState.RUNNING else after
 
 
@@ -156,7 +152,7 @@ def _brokers(memory: Memory) -> Collection[str]:
     return memory.appended.keys()
 
 
-MIGRATIONS: Final[Mapping[IntentKind, Callable[[Migrations, Intent, float, int], Migrations]]] = (
+MIGRATIONS: Final[Mapping[IntentKind, Callable[[Migrations, Intent, int], Migrations]]] = (
     MappingProxyType(
         {
             IntentKind.MIGRATION_START: _start,
@@ -167,8 +163,7 @@ MIGRATIONS: Final[Mapping[IntentKind, Callable[[Migrations, Intent, float, int],
         }
     )
 )
-"""The migrations after an intent without flaws, with the seconds between looks (the setting), and
-the batch timestamp."""
+"""The migrations after an intent without flaws; with the batch timestamp."""
 
 MIGRATION_FLAWS: Final[
     Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[Flaw]]]
