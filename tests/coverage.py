@@ -1,4 +1,4 @@
-"""The rows of docs/pulsar-coverage.md."""
+"""The rows of docs/pulsar-coverage.md, and the rules of docs/migration.md with their tests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 TABLE: Final = Path(__file__).parents[1] / "docs" / "pulsar-coverage.md"
+
+RULES: Final = TABLE.with_name("migration.md")
 
 
 class Row(NamedTuple):
@@ -29,10 +31,19 @@ def _row(item: str, what: str, status: str, evidence: str) -> Row:
     return Row(item, what, status, tuple(re.findall("`(.+?)`", evidence)))
 
 
+def rules() -> dict[str, tuple[str, ...]]:
+    """Each rule of a migration, in the page's order, with the tests that show it."""
+    section = RULES.read_text().split("## What shows each rule")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and "::" in line]
+    cells = ([cell.strip() for cell in line.split("|")[1:3]] for line in lines)
+    return {rule: tuple(re.findall("`(.+?)`", tests)) for rule, tests in cells}
+
+
 def named_tests() -> dict[str, list[str]]:
-    """The items that each named test shows."""
+    """The items and rules that each named test shows."""
     found: dict[str, list[str]] = {}
-    for row in rows():
-        for test in row.evidence:
-            found.setdefault(test, []).append(row.item)
+    shown = {row.item: row.evidence for row in rows()} | rules()
+    for item, tests in shown.items():
+        for test in tests:
+            found.setdefault(test, []).append(item)
     return found

@@ -43,7 +43,7 @@ class MovedTopics:
         if record is None or record.state is not TopicState.MIGRATED:
             return None
         migration = known.get(record.migration)
-        return migration and migration.target
+        return None if migration is None else migration.target
 
     def taken_over(self, topic: str) -> Target | None:
         """Green's URLs if a topic of a namespace that is not here can only be there.

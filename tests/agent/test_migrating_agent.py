@@ -61,6 +61,20 @@ def test_a_command_has_the_owner_take_its_topics_to_green(fleet: Fleet) -> None:
     assert agent.serves(BUNDLE)
 
 
+def test_each_topic_of_a_brokers_bundles_migrates_and_no_topic_of_anothers(fleet: Fleet) -> None:
+    """As `asyncMigrate` of each topic that the broker owns: the first look begins all of them."""
+    for name in ("one", "two", "three"):
+        fleet.storage.topic(f"persistent://t/ns/{name}", slow=0).written = 1
+    fleet.migrate()
+    for _ in range(2):
+        fleet.b.agent.turn()
+    assert fleet.counts() == Counts()
+    for _ in range(2):
+        fleet.a.agent.turn()
+    assert fleet.counts() == Counts(terminated=3, backlog=3, attempts=3)
+    assert all(log.ended for log in fleet.storage.blue.values())
+
+
 def test_the_next_owner_goes_on_where_the_topic_stands(fleet: Fleet) -> None:
     log = fleet.storage.topic(ONE, slow=0)
     log.written = 1

@@ -585,8 +585,23 @@ def test_a_topic_of_a_migration_that_cannot_be_read_is_left(
     assert place.ask("forget", "active").reason is TopicRefused.UNKNOWN_MIGRATION
 
 
-def test_a_job_that_was_replaced_writes_no_migration(there: tuple[Place, redis.Redis]) -> None:
+def test_a_migration_is_stored_with_the_cluster_that_is_left_and_with_no_other(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    """Green may share the Redis: its agents and its API find nothing of it."""
+    place, client = there
+    green = Place(client)
+    it = Migration("m", place.cluster, CLUSTER, GREEN)
+    Migrations(client).write(place.cluster, GENERATION, [it])
+    assert place.ask("enlist").accepted
+    assert TopicStore(client).migrations(green.cluster) == {}
+    assert Migrations(client).counts(green.cluster, "m") == {}
+    assert list(TopicStore(client).topics_in(green.cluster, BUNDLE)) == []
+    assert list(CommandStream(client, green.cluster, A).read(1)) == []
+    assert green.ask("enlist").reason is TopicRefused.UNKNOWN_MIGRATION
 
+
+def test_a_job_that_was_replaced_writes_no_migration(there: tuple[Place, redis.Redis]) -> None:
     place, client = there
     it = Migration("m", place.cluster, CLUSTER, GREEN)
     with pytest.raises(Fenced):

@@ -1,7 +1,8 @@
 """A script of pulsar-admin commands, and whether two systems answered it alike.
 
 A line of a script is `name: arguments` or `name [leeway]: arguments`; `#` begins a heading. `{…}`
-stands for what differs from system to system: the cluster, and each broker's id, host and URLs.
+stands for what differs from system to system: the cluster, each broker's id, host and URLs, and the
+URLs of the cluster that its topics migrate to.
 """
 
 from __future__ import annotations
@@ -67,18 +68,36 @@ _TRACE = re.compile(r"\n\nStacktrace:.*|\n\t(?:at |\.\.\. )[^\n]*", re.DOTALL)
 _WORD = re.compile(r"[^\s,\[\]()]+")
 
 
-def places_of(cluster: str, brokers: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+GREEN: Final = "http://green.example:8080"
+
+
+def places_of(
+    cluster: str, brokers: Iterable[tuple[str, str, str]], green: str = GREEN
+) -> dict[str, str]:
     """What `{cluster}` and `{broker-1}` … stand for; of each broker: id, web URL, service URL.
+    ``green``: the web URL of the cluster that topics migrate to, which Pulsar does not ask.
 
     Brokers whose ids share a host cannot be told apart by `{broker-1-host}`.
     """
-    places = {"cluster": cluster}
+    places = {
+        "cluster": cluster,
+        "green-web": green,
+        "green-service": "pulsar://green.example:6650",
+    }
     for number, (broker, web, service) in enumerate(brokers, 1):
         places[f"broker-{number}"] = broker
         places[f"broker-{number}-host"] = broker.rsplit(":", 1)[0]
         places[f"broker-{number}-web"] = web
         places[f"broker-{number}-service"] = service
     return places
+
+
+def section(script: str, heading: str) -> str:
+    """The commands below a heading; ValueError if there is none."""
+    _, found, rest = script.partition(f"# {heading}\n")
+    if not found:
+        raise ValueError(f"no heading {heading}")
+    return rest.partition("\n# ")[0]
 
 
 def parse(script: str) -> Iterator[Command]:

@@ -33,6 +33,8 @@ from streaming.leader.store_opening import StoreOpener
 from streaming.periodic import Periodic
 from streaming.query.batch import BatchWriter
 from streaming.sink_retry import SinkRetry
+from streaming.watch.intent_publisher import IntentPublisher
+from streaming.watch.migration_watcher import MigrationWatcher
 from streaming.watchdog import Progress
 from tests.faults.job import Frame, Offsets
 from tests.faults.topics import Claims
@@ -82,23 +84,28 @@ class PlainJob:
         self._read = self._ends()
         shown = Exposition()
         self._offsets = Offsets(query)
+        leadership = Leadership(Claims().claim, shown)
+        opener = StoreOpener(
+            ClusterGate(self.client),
+            self.store,
+            partial(newest_records, kafka),
+            leadership,
+            shown,
+            # No broker can hold a lease of before: here the data are never lost.
+            closed_for_ms=0,
+        )
+        self._intents = IntentPublisher(self.publisher.publish, lambda: leadership.generation)
+        migrations = Migrations(self.client)
+        self._watcher = MigrationWatcher(migrations, opener, self._intents, shown)
         self._writer = BatchWriter(
             self.store,
             self.publisher,
-            StoreOpener(
-                ClusterGate(self.client),
-                self.store,
-                partial(newest_records, kafka),
-                Leadership(Claims().claim, shown),
-                shown,
-                # No broker can hold a lease of before: here the data are never lost.
-                closed_for_ms=0,
-            ),
+            opener,
             self._offsets,
             SinkRetry(threading.Event(), Progress(), shown),
             lambda: server_ms(self.client),
             outcomes=Outcomes(self.client),
-            migrations=Migrations(self.client),
+            migrations=migrations,
         )
         self.start(settings)
 
@@ -127,6 +134,11 @@ class PlainJob:
         self.number += 1
         while self._relay.relay(self.cluster):
             pass
+
+    def look(self) -> None:
+        """At how far migrations have come; what follows is in the next batch."""
+        self._watcher.look()
+        self._intents.publish()
 
     def report(self, broker: str, cpu: float, rates: Mapping[str, float]) -> None:
         """As a broker with these bundles, at so many messages/s each."""
@@ -174,9 +186,12 @@ class PlainJob:
 def going_on(job: PlainJob) -> Iterator[None]:
     """Batch after batch, by Redis's clock."""
     failures: list[Exception] = []
-    batches = Periodic(
-        "plain job", _PAUSE_S, lambda: job.batch(server_ms(job.client)), failures.append
-    )
+
+    def batch() -> None:
+        job.batch(server_ms(job.client))
+        job.look()
+
+    batches = Periodic("plain job", _PAUSE_S, batch, failures.append)
     batches.start()
     try:
         yield

@@ -200,6 +200,43 @@ def test_a_new_subscription_of_a_terminated_topic_is_made_on_the_other_cluster(
     assert attached(client, inbox).cluster == "green"
 
 
+def test_a_new_producer_of_a_terminated_topic_is_redirected_when_it_is_opened(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """Its broker decides, not a message that it sends."""
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    closed_on(blue, green, Step.TERMINATE)
+    with Client(blue.url, "late") as late:
+        other = late.producer(TOPIC, "q")
+        eventually(lambda: late.place_of(other), "it is open", 20)
+        assert late.redirects == {(TOPIC, ""): green.url}
+        send(late, other, 1)
+        all_stored(other)
+    here, there = (home(each, 0).log.read(TOPIC, 0, 9) for each in (blue, green))
+    assert ([e.value for e in here], [e.value for e in there]) == (texts(0), texts(1))
+
+
+def test_a_broker_that_starts_again_redirects_as_before(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """It has it from its storage: no agent says it again."""
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    closed_on(blue, green, Step.TERMINATE)
+    for each in blue.homes:
+        each.kill()
+        each.start()
+    with Client(blue.url, "late") as late:
+        other = late.producer(TOPIC, "q")
+        send(late, other, 1)
+        all_stored(other)
+    here, there = (home(each, 0).log.read(TOPIC, 0, 9) for each in (blue, green))
+    assert ([e.value for e in here], [e.value for e in there]) == (texts(0), texts(1))
+
+
 def test_a_new_topic_of_a_migrated_scope_is_made_on_the_other_cluster(
     blue: Town, green: Town, client: Client
 ) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from urllib.request import urlopen
 
 import pytest
 
@@ -14,6 +17,19 @@ from simulation.traffic.checker import judge, read
 from simulation.traffic.client import Client
 from simulation.traffic.consumer import Consumer
 from simulation.traffic.crowd import SUBSCRIPTION, Crowd, Diary
+from simulation.traffic.frames import (
+    VERSION,
+    Connect,
+    Connected,
+    Migrated,
+    Part,
+    Produce,
+    Producing,
+    Subscribe,
+    Subscribed,
+    encode,
+    of_broker,
+)
 from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.topic_log import Topic
 from tests.faults.proxy import Proxy
@@ -98,6 +114,25 @@ def test_producers_are_redirected_at_once_and_consumers_when_they_are_done(
     arrived(slow, 2)
     assert (consumer.cluster, slow.got) == ("green", texts(0, 1))
     assert broker.backlog(TOPIC) == {}
+
+
+def test_a_redirect_names_the_producer_or_the_consumer_and_every_url_of_green(
+    blue: Town, green: Town, broker: MigratingBroker
+) -> None:
+    """On a bare connection, as a client that is written anew would read it."""
+    port = blue.homes[0].server.port
+    with socket.create_connection((LOOPBACK, port), 20) as line, line.makefile("rb") as lines:
+        asked = (Connect(VERSION, "bare"), Produce(TOPIC, "p"), Subscribe(TOPIC, "s"))
+        line.sendall(encode(asked))
+        said = of_broker([lines.readline() for _ in asked])
+        assert [type(each) for each in said] == [Connected, Producing, Subscribed]
+        broker.create_on(green.urls, TOPIC)
+        broker.terminate(TOPIC, green.urls)
+        assert of_broker([lines.readline()]) == [Migrated(TOPIC, "p", Part.PRODUCER, green.urls)]
+        broker.redirect(TOPIC, "s", green.urls)
+        assert of_broker([lines.readline()]) == [Migrated(TOPIC, "s", Part.CONSUMER, green.urls)]
+    urls = green.urls.urls()
+    assert urls.keys() == {"serviceUrl", "brokerServiceUrl", "brokerServiceUrlTls"}
 
 
 def test_a_next_owner_that_is_told_before_it_serves_does_it_with_its_first_change(
@@ -419,6 +454,31 @@ def faults(folder: Path) -> dict[str, int]:
     """The kinds of faults that the checker finds in a diary, with their numbers."""
     verdict = judge(read([folder / "diary"]), [SUBSCRIPTION])
     return {kind: len(found) for kind, found in verdict.faults() if found}
+
+
+def test_the_stats_of_a_topic_say_that_it_has_migrated(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    slow = Inbox(acknowledges=False)
+    attached(client, slow)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(slow, 1)
+    assert stats(blue) == {
+        "msgInCounter": 1,
+        "migrated": False,
+        "subscriptions": {"s": {"msgBacklog": 1}},
+    }
+    broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    assert stats(blue)["migrated"] is True
+    assert stats(green)["migrated"] is False
+
+
+def stats(of: Town) -> dict[str, object]:
+    with urlopen(f"{of.homes[0].web}/admin/v2/persistent/t/ns/orders/stats", timeout=20) as answer:
+        found: dict[str, object] = json.load(answer)
+    return found
 
 
 def test_a_report_has_the_traffic_of_each_bundle(broker: MigratingBroker, client: Client) -> None:

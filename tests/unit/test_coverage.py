@@ -1,11 +1,12 @@
-"""docs/pulsar-coverage.md names only what there is; tests/conftest.py has named tests pass."""
+"""docs/pulsar-coverage.md and the rules of docs/migration.md name only what there is;
+tests/conftest.py has named tests pass."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
-from tests.coverage import TABLE, named_tests, rows
+from tests.coverage import TABLE, named_tests, rows, rules
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +25,11 @@ def test_every_named_test_exists() -> None:
         tree = ast.parse((ROOT / path).read_text())
         names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert name in names, (items, test)
+
+
+def test_every_rule_of_a_migration_has_a_test() -> None:
+    assert len(rules()) == 14
+    assert all(rules().values())
 
 
 def test_every_departure_has_its_reason() -> None:
