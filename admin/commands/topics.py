@@ -29,4 +29,6 @@ def lookup(
         raise end(f"{message}\nNext: trimtab namespaces list", USAGE)
     found = session.get(f"topics/{domain or 'persistent'}/{name}")
     columns = {"bundle": text, "broker": text, "brokerUrl": text}
+    if "migration" in found:
+        columns["migration"] = text
     return Shown(found, [found], columns, {"brokerUrlTls": text, "httpUrl": text})
