@@ -596,7 +596,7 @@ def test_a_migration_is_stored_with_the_cluster_that_is_left_and_with_no_other(
     assert place.ask("enlist").accepted
     assert TopicStore(client).migrations(green.cluster) == {}
     assert Migrations(client).counts(green.cluster, "m") == {}
-    assert list(TopicStore(client).topics_in(green.cluster, BUNDLE)) == []
+    assert not any(TopicStore(client).topics_in(green.cluster, BUNDLE))
     assert list(CommandStream(client, green.cluster, A).read(1)) == []
     assert green.ask("enlist").reason is TopicRefused.UNKNOWN_MIGRATION
 
