@@ -136,6 +136,7 @@ def child(command: list[str], log: Path, environment: Mapping[str, str]) -> Iter
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.fault(33, "foreachBatch hangs")
 def test_a_driver_that_hangs_is_ended_with_its_jvm_and_followed(
     start: Start, kafka: KafkaServer, row: Row
@@ -197,6 +198,7 @@ def notified(folder: Path) -> Iterator[socket.socket]:
     path.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.fault(34, "foreachBatch raises")
 def test_a_batch_that_raises_is_tried_again_after_longer_and_longer(
     start: Start, kafka: KafkaServer, tmp_path: Path, row: Row

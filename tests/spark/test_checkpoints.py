@@ -31,6 +31,7 @@ def test_what_a_job_has_written_it_goes_on_from(
     check_checkpoint(spark, running.config)
 
 
+@pytest.mark.slow
 def test_a_query_that_never_gets_to_a_batch_does_not_hold_the_claim_for_ever(
     running: Running,
     publisher: Publisher,

@@ -28,6 +28,7 @@ def fill_the_heap() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_jvm_without_memory_ends_and_the_reason_names_the_setting() -> None:
     program = "from tests.spark.test_out_of_memory import fill_the_heap; fill_the_heap()"
     ended = subprocess.run(
