@@ -183,6 +183,10 @@ def _next(error: Refusal, session: Session | None) -> str:
             return error.next or "trimtab contexts list"
         return next_doctor(session.target.config)
     cluster = f" --cluster {session.asked_cluster}" if session.asked_cluster else ""
+    if error.rule in _OF_MIGRATIONS:
+        return f"trimtab migration status{cluster}"
+    if error.rule in _OF_TARGETS:
+        return "trimtab migration plan --help"
     listed = next((each for each in _LISTS if f"/{each}/" in error.path), "clusters")
     if error.code == NOT_FOUND:
         return f"trimtab {listed} list{'' if listed == 'clusters' else cluster}"
@@ -192,6 +196,15 @@ def _next(error: Refusal, session: Session | None) -> str:
     return f"trimtab {'plans list' if listed == 'plans' else 'status'}{cluster}"
 
 
+_OF_MIGRATIONS: Final = ("already-migrating", "migration-state", "unknown-migration")
+_OF_TARGETS: Final = (
+    "invalid-scope",
+    "invalid-target",
+    "migration-cycle",
+    "target-policy",
+    "unreachable-target",
+)
+"""Rules of migrations: what to look at next is the others, or how one is asked for."""
 _LISTS: Final = ("brokers", "bundles", "namespaces", "plans", "pins", "policies", "rounds")
 
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from control.next_command import command
 from control.rounds import ClusterRounds
 from trimtab.explaining.words import format_count, name_some, percent, points, seconds
+from trimtab.migration.life import MigrationState
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.wire.rounds import RoundRecord
@@ -68,6 +69,7 @@ def assess(last: ClusterRounds, now_ms: int) -> list[Finding]:
         _service(last.newest),
         _stopped(last, now_ms),
         _held(last),
+        _migrations(last),
         _brokers(last.newest),
         _load(last.regular, settings),
         _problems(last.newest),
@@ -194,6 +196,19 @@ def _held(last: ClusterRounds) -> Iterator[Finding]:
             f"{format_count(record.held.changes, 'change')} wait for a window, or are only shown",
             command("windows", "show", "--cluster", cluster),
         )
+
+
+def _migrations(last: ClusterRounds) -> Iterator[Finding]:
+    for it in last.migrations:
+        if it.stopped:
+            what = f"the migration {it.id} is paused by its gate: {it.why}"
+            words = ("migration", "report", it.id, "--cluster", it.cluster)
+            yield Finding(Grade.ACT, what, command(*words))
+            continue
+        state = "paused by a person" if it.state is MigrationState.PAUSED else it.state.value
+        gone = f"{it.total.migrated} of {format_count(it.total.topics, 'topic')} on green"
+        words = ("migration", "status", it.id, "--cluster", it.cluster)
+        yield Finding(Grade.LOOK, f"the migration {it.id} is {state}, {gone}", command(*words))
 
 
 def _brokers(record: RoundRecord) -> Iterator[Finding]:

@@ -59,12 +59,15 @@ class Report:
     """Whether there are more of either."""
 
 
-def tell(migration: Migration, counting: Counting) -> Told:
+def tell(migration: Migration, counting: Counting, now_ms: int) -> Told:
     """A migration with its counts, read now."""
     counts = counting.counts(migration.cluster, migration.id)
     namespaces = {name: each for name, each in counts.items() if "/" in name}
     total = sum_up(*namespaces.values())
-    return Told(migration, total, total.left, namespaces, estimate_end(migration))
+    ends = estimate_end(migration)
+    # A migration that stands still is past the end that its pace so far promised.
+    known = ends if ends is not None and ends > now_ms else None
+    return Told(migration, total, total.left, namespaces, known)
 
 
 def report(told: Told, topics: Topics, most: int) -> Report:

@@ -25,6 +25,8 @@ from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.kept_plans.life import PlanState
 from trimtab.migration.flaws import target_flaws
 from trimtab.migration.kept import Migrations
+from trimtab.migration.life import UNDER_WAY
+from trimtab.migration.migration import Migration
 from trimtab.nearby import nearby
 from trimtab.policies import NO_POLICIES
 from trimtab.reasons import Rule
@@ -69,6 +71,8 @@ class ClusterRounds:
     """What more of them saw, the oldest first."""
     waiting: tuple[str, ...] = ()
     """The plans that wait for a person, the newest last."""
+    migrations: tuple[Migration, ...] = ()
+    """Those that are under way, as the job has written them last."""
 
     def defaults(self) -> Settings:
         """The settings that the job was started with; the defaults where those are not recorded.
@@ -119,6 +123,8 @@ class RoundFeed:
                 self._take(batch.query, held)
             for plan in batch.plans:
                 self._note(plan)
+            for migration in batch.migrations:
+                self._note_migration(migration)
             # The pieces of a value that is not there as a whole are read again.
             self._next = whole.end
 
@@ -134,6 +140,7 @@ class RoundFeed:
             (held, *(before.latest if before else ()))[:_KEPT],
             keep_usage(before.usage if before else (), held),
             before.waiting if before else (),
+            before.migrations if before else (),
         )
 
     def _note(self, plan: KeptPlan) -> None:
@@ -142,6 +149,13 @@ class RoundFeed:
             others = tuple(each for each in last.waiting if each != plan.id)
             new = (plan.id,) if plan.state is PlanState.PROPOSED else ()
             self.clusters[plan.cluster] = replace(last, waiting=others + new)
+
+    def _note_migration(self, it: Migration) -> None:
+        """Keep a migration while its topics change."""
+        if (last := self.clusters.get(it.cluster)) is not None:
+            others = tuple(each for each in last.migrations if each.id != it.id)
+            new = (it,) if it.state in UNDER_WAY else ()
+            self.clusters[it.cluster] = replace(last, migrations=others + new)
 
     def _look_back(self, start: int, end: int) -> None:
         """Find what the jobs were started with, further back."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
+from admin.migration_notes import notes, wave, why
 from admin.output import Shown, moment, text
 from admin.session import Session
-from admin.verbs import Change, acts, reads
+from admin.verbs import Change, Limit, acts, reads
 from control.next_command import command
 
 migration_commands = typer.Typer(
@@ -115,11 +118,18 @@ def status(session: Session, migration: OptionalMigration = "") -> Shown:
     if migration:
         found = session.get(f"migrations/{migration}")
         rows = [{"namespace": name, **each} for name, each in sorted(found["namespaces"].items())]
-        return Shown(found, rows, {"namespace": text, **_COUNTS}, notes=_notes(session, found))
+        said = notes(found, session.cluster)
+        return Shown(found, rows, {"namespace": text, **_COUNTS}, notes=said)
     all_of_them = session.get("migrations")
-    rows = [{**each["migration"], **each["total"], **each} for each in all_of_them]
+    rows = [
+        {**each["total"], **each, **it, "wave": wave(it), "why": why(it)}
+        for each in all_of_them
+        for it in (each["migration"],)
+    ]
     columns = {"id": text, "scope": text, "state": text, "wave": text, "left": text, **_COUNTS}
-    return Shown(all_of_them, rows, {**columns, "ends": moment}, {"why": text, "at": moment})
+    shown = {**columns, "ends": moment, "why": text}
+    said = [f"Next: {line}" for line in _look_closer(session, all_of_them)]
+    return Shown(all_of_them, rows, shown, {"at": moment, "by": text, "reason": text}, notes=said)
 
 
 @migration_commands.command("pause")
@@ -145,13 +155,17 @@ def roll_back(_: Session, migration: Migration) -> Change:
 
 @migration_commands.command("report")
 @reads
-def report(session: Session, migration: Migration) -> Shown:
+def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
     """Show what became of a migration, with the topics that stay and those that fail."""
-    found = session.get(f"migrations/{migration}/report")
+    found = session.get(f"migrations/{migration}/report", limit=limit)
     rows = [{"kind": kind, **row} for kind in ("stays", "failing") for row in found[kind]]
     columns = {"kind": text, "topic": text, "state": text, "backlog": text, "problem": text}
-    notes = _notes(session, found["told"])
-    return Shown(found, rows, columns, notes=notes + ["there are more"] * found["cut"])
+    said = notes(found["told"], session.cluster, reported=True)
+    if not rows:
+        good = Text("no topic stays on green after a rollback, and the last step of none failed")
+        return Shown(found, lines=[good], notes=said)
+    more = ["there are more topics: --limit"] if found["cut"] else []
+    return Shown(found, rows, columns, notes=more + said)
 
 
 _COUNTS = dict.fromkeys(
@@ -160,15 +174,9 @@ _COUNTS = dict.fromkeys(
 )
 
 
-def _notes(session: Session, found: dict[str, Any]) -> list[str]:
-    """What a migration is doing, and what to type next."""
-    it = found["migration"]
-    notes = [f"{it['state']}, wave {it['wave'] + 1} of {len(it['waves']) + 1}"]
-    if it["why"]:
-        notes.append(it["why"])
-    if found["ends"]:
-        notes.append(f"the last topic leaves at {moment(found['ends'])} at this pace")
-    if it["state"] == "paused":
-        words = ("migration", "resume", it["id"], "--cluster", session.cluster, "--execute")
-        notes.append(f"Next: {command(*words)}")
-    return notes
+def _look_closer(session: Session, all_of_them: list[dict[str, Any]]) -> Iterator[str]:
+    """The command for each migration that waits for a person."""
+    for each in all_of_them:
+        it = each["migration"]
+        if it["state"] == "paused":
+            yield command("migration", "status", it["id"], "--cluster", session.cluster)

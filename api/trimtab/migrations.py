@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from api.context import InContext
+from api.context import Context, InContext
 from api.refusal import RefusedRequest
 from api.trimtab.changes import MOST_LISTED, Change, HowToChange
 from control.migrations import Told, report, tell
-from trimtab.migration.migration import Gate, Target, Wave
+from trimtab.migration.migration import Gate, Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.nearby import nearby
 from trimtab.wire.control import IntentKind
@@ -55,7 +56,7 @@ def list_migrations(cluster: str, context: InContext) -> list[dict[str, Any]]:
     found = context.plane.migrations.read(cluster)
     if not found:
         context.plane.cluster(cluster)
-    return [msgspec.to_builtins(tell(each, context.plane.migrations)) for each in found.values()]
+    return [msgspec.to_builtins(_tell(each, context)) for each in found.values()]
 
 
 @own_migrations.post("")
@@ -120,4 +121,8 @@ def _told(cluster: str, migration: str, context: InContext) -> Told:
         context.plane.cluster(cluster)
         reason = f"{migration}: no such migration; {nearby(migration, found)}"
         raise RefusedRequest(404, reason, "unknown-migration")
-    return tell(found[migration], context.plane.migrations)
+    return _tell(found[migration], context)
+
+
+def _tell(migration: Migration, context: Context) -> Told:
+    return tell(migration, context.plane.migrations, time.time_ns() // 1_000_000)

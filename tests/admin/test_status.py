@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -20,11 +21,15 @@ from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
 from tests.support.kept_topics import KeptTopics
+from tests.support.migrations import RUNNING
 from tests.support.plans import plan_for
 from tests.support.recorded_batches import START
 from tests.support.recorded_batches import held as round_record
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.kept_plans.life import PlanEvent
+from trimtab.migration.life import MigrationEvent
+from trimtab.migration.migration import Counts, Migration
+from trimtab.migration.progress import advance
 from trimtab.reasons import Rule
 from trimtab.wire.keys import ROUNDS
 from trimtab.wire.planned import HeldChanges
@@ -138,7 +143,12 @@ def recorded(*rounds: RoundRecord) -> KeptTopics:
     return topics
 
 
-def written(number: int, record: RoundRecord, plans: tuple[KeptPlan, ...] = ()) -> bytes:
+def written(
+    number: int,
+    record: RoundRecord,
+    plans: tuple[KeptPlan, ...] = (),
+    migrations: tuple[Migration, ...] = (),
+) -> bytes:
     return msgspec.json.encode(
         BatchRecord(
             query="q",
@@ -148,6 +158,7 @@ def written(number: int, record: RoundRecord, plans: tuple[KeptPlan, ...] = ()) 
             offsets={},
             rounds=(record,),
             plans=plans,
+            migrations=migrations,
         )
     )
 
@@ -184,6 +195,28 @@ def test_a_plan_that_waits_is_named_until_somebody_has_decided() -> None:
         told = [(each.what.endswith("reject: drain-1"), each.next) for each in found]
         show = (True, "trimtab plans show drain-1 --cluster east")
         assert told == ([show] if waits in plans else [])
+
+
+def test_a_migration_is_named_while_it_is_under_way_with_who_has_paused_it() -> None:
+    begun = replace(RUNNING, cluster="east")
+    stopped = advance(begun, (Counts(active=3, migrated=1, attempts=40, errors=9),), 0, START)
+    ended = stopped.after(MigrationEvent.FINISH, stopped=False)
+    paused = begun.after(MigrationEvent.PAUSE)
+    topics, said = KeptTopics(), []
+    for number, it in enumerate((begun, paused, stopped, ended)):
+        value = written(number, held(), migrations=(it,))
+        topics.publish([Outgoing(ROUNDS, f"q/{number}", value)], START)
+        found = assess(RoundFeed(topics).refresh()["east"], START)
+        said.append([(each.grade.value, each.what, each.next) for each in found])
+    status = "trimtab migration status m --cluster east"
+    why = "paused by its gate: 9 of 40 steps failed; the gate allows 5.0%"
+    report = "trimtab migration report m --cluster east"
+    assert said == [
+        [("look", "the migration m is running, 0 of 0 topics on green", status)],
+        [("look", "the migration m is paused by a person, 0 of 0 topics on green", status)],
+        [("act", f"the migration m is {why}", report)],
+        [],
+    ]
 
 
 def test_where_nothing_is_recorded_nothing_is_found() -> None:

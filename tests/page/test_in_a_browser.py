@@ -28,6 +28,7 @@ from trimtab.migration.migration import Target
 from trimtab.store.ring import equal_edges
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation, StoredExplanations
+from trimtab.wire.keys import migrated_key
 from trimtab.wire.rounds import RoundRecord
 
 NAMESPACE = "t/ns"
@@ -119,8 +120,19 @@ def test_a_migration_is_shown_while_its_topics_leave(page: Page, job: PromptJob)
     tell(job, "to-green", kind=IntentKind.MIGRATION_START, scope=NAMESPACE, target=target)
     expect(panel).to_contain_text(f"{NAMESPACE} → http://green:8080")
     expect(panel.locator(".state")).to_have_text("running")
-    tell(job, "wait", kind=IntentKind.MIGRATION_PAUSE, migration="to-green")
+    expect(panel).to_contain_text("no topic is named yet")
+    counted = migrated_key(job.cluster_name, "to-green")
+    job._redis.hset(counted, mapping={f"{NAMESPACE} active": 3, f"{NAMESPACE} migrated": 1})
+    expect(panel).to_contain_text("1 migrated, 3 active")
+    panel.locator("summary").press("Enter")
+    expect(panel.locator(".shares li")).to_contain_text("1 of 4")
+    # Made anew every two seconds: it stays open, and the keyboard stays where it was.
+    job._redis.hset(counted, mapping={f"{NAMESPACE} active": 2, f"{NAMESPACE} migrated": 2})
+    expect(panel.locator(".shares li")).to_contain_text("2 of 4")
+    expect(panel.locator("summary")).to_be_focused()
+    tell(job, "wait", kind=IntentKind.MIGRATION_PAUSE, migration="to-green", reason="a fair")
     expect(panel.locator(".state")).to_have_text("paused")
+    expect(panel).to_contain_text("Paused by a person: a fair")
 
 
 def test_a_broker_opens_with_what_it_owns(page: Page, job: PromptJob) -> None:

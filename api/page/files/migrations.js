@@ -24,7 +24,10 @@ export function makeMigrations() {
     if (now !== told) {
       told = now;
       const open = new Set(openOnes());
+      const focused = document.activeElement.closest("#migration-list [data-id]")?.dataset.id;
       byId("migration-list").replaceChildren(...found.map((each) => card(each, open)));
+      // Cards are made anew every two seconds: a person at the keyboard stays where they were.
+      if (focused) summaryOf(focused)?.focus({ preventScroll: true });
     }
     if (found.some((each) => MOVING.includes(each.migration.state))) {
       // A failed look is told by what follows the events, and the next round looks again.
@@ -44,6 +47,9 @@ export function makeMigrations() {
 const openOnes = () =>
   [...byId("migration-list").querySelectorAll("details[open]")].map((each) => each.dataset.id);
 
+const summaryOf = (id) =>
+  byId("migration-list").querySelector(`[data-id="${CSS.escape(id)}"] summary`);
+
 function card({ migration, total, left, namespaces, ends }, open) {
   const topics = left + total.migrated;
   const names = Object.keys(namespaces).sort();
@@ -52,6 +58,7 @@ function card({ migration, total, left, namespaces, ends }, open) {
       el("span.gap"), el("small", {}, `${time(migration.at)}${migration.by && ` by ${migration.by}`}`)),
     el("p", {}, `${migration.scope} → ${migration.target.serviceUrl || migration.target.serviceUrlTls}`),
     shares(total, topics),
+    el("small", {}, said(total)),
     el("p", {}, [
       `${number(total.migrated)} of ${some(topics, "topic")} gone`,
       `wave ${migration.wave + 1} of ${migration.waves.length + 1}`,
@@ -59,10 +66,18 @@ function card({ migration, total, left, namespaces, ends }, open) {
       total.stays ? `${number(total.stays)} stay on green` : "",
       end(migration, ends),
     ].filter(Boolean).join(", ")),
-    migration.why && el("p", {}, migration.why),
+    why(migration) && el("p", {}, why(migration)),
     names.length > 0 && el("details", { "data-id": migration.id, open: open.has(migration.id) },
       el("summary", {}, some(names.length, "namespace")),
       el("ul.shares", {}, ...names.map((name) => namespace(name, namespaces[name])))));
+}
+
+/** What it waits for, or why it was paused or rolled back. */
+function why({ state, stopped, why: text }) {
+  if (stopped) return `Paused by its gate: ${text}`;
+  if (state === "paused") return `Paused by a person${text && `: ${text}`}`;
+  if (state === "running" && text) return `The next wave waits: ${text}`;
+  return text && `Rolled back: ${text}`;
 }
 
 function end(migration, ends) {
@@ -77,10 +92,16 @@ function namespace(name, counts) {
       `${some(counts.backlog, "message")} left`));
 }
 
-/** One bar: the topics by state, those that are gone first. */
-function shares(counts, topics) {
+/** The topics by state, those that are gone first. */
+function said(counts) {
   const parts = STATES.filter((state) => counts[state]);
-  const said = parts.map((state) => `${number(counts[state])} ${word(state)}`).join(", ");
-  return el("span.stack", { role: "img", "aria-label": said || "no topic is named yet", title: said },
-    ...parts.map((state) => el(`i.${state}`, { css: { "--share": counts[state] / topics } })));
+  return parts.map((state) => `${number(counts[state])} ${word(state)}`).join(", ") ||
+    "no topic is named yet";
+}
+
+/** The same as one bar. */
+function shares(counts, topics) {
+  return el("span.stack", { role: "img", "aria-label": said(counts), title: said(counts) },
+    ...STATES.filter((state) => counts[state]).map((state) =>
+      el(`i.${state}`, { css: { "--share": counts[state] / topics } })));
 }

@@ -1,0 +1,89 @@
+"""What a person reads of a migration: what it is doing, what holds it up, and what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from admin.output import moment
+from control.next_command import command
+from trimtab.explaining.words import format_count, iso
+
+Told = Mapping[str, Any]
+"""A migration as the API tells it (`control.migrations.Told`)."""
+
+
+def notes(told: Told, cluster: str, *, reported: bool = False) -> list[str]:
+    """All of it, a line each; the last say what to type, if anything helps. ``reported``: they
+    stand below the report."""
+    found = [_head(told), _progress(told), *_obstacles(told)]
+    it = told["migration"]
+    if it["ended"]:
+        found.append(f"ended at {moment(it['ended'])}")
+    if told["ends"]:
+        found.append(f"the last topic leaves at {moment(told['ends'])} at this pace")
+    return found + [f"Next: {line}" for line in _next(told, cluster, reported)]
+
+
+def wave(migration: Mapping[str, Any]) -> str:
+    """Which wave has begun last, of how many."""
+    return f"{migration['wave'] + 1} of {len(migration['waves']) + 1}"
+
+
+def why(migration: Mapping[str, Any]) -> str:
+    """What a migration waits for, or why it was paused or rolled back; empty if nothing is said."""
+    said = migration["why"]
+    if migration["stopped"]:
+        return f"paused by its gate: {said}"
+    if migration["state"] == "paused":
+        return f"paused by a person{said and f': {said}'}"
+    if migration["state"] == "running" and said:
+        return f"the next wave waits: {said}"
+    if migration["state"].startswith("roll") and said:
+        return f"rolled back: {said}"
+    return str(said)
+
+
+def _head(told: Told) -> str:
+    it = told["migration"]
+    target = it["target"]["serviceUrlTls"] or it["target"]["serviceUrl"]
+    by, reason = it["by"] and f" by {it['by']}", it["reason"] and f": {it['reason']}"
+    return f"{it['id']}: {it['scope']} to {target}, begun at {iso(it['at'])}{by}{reason}"
+
+
+def _progress(told: Told) -> str:
+    it, total = told["migration"], told["total"]
+    topics = told["left"] + total["migrated"]
+    parts = [
+        f"{total['migrated']} of {format_count(topics, 'topic')} on green",
+        f"{format_count(total['backlog'], 'message')} left to read on blue",
+        f"{total['errors']} of {format_count(total['attempts'], 'step')} failed",
+    ]
+    if total["stays"]:
+        parts.append(f"{total['stays']} stay on green, which has taken writes of them")
+    return f"{it['state']}, wave {wave(it)}: {', '.join(parts)}"
+
+
+def _obstacles(told: Told) -> Iterator[str]:
+    it, total = told["migration"], told["total"]
+    if said := why(it):
+        yield said
+    if it["state"] == "paused" and total["replicating"]:
+        topics = format_count(total["replicating"], "topic")
+        yield f"no write of {topics} is taken until it goes on: other regions lack messages"
+    if it["unseen"] and not it["ended"]:
+        bundles = format_count(it["unseen"], "bundle")
+        yield f"{bundles} with topics that nobody has named yet: it cannot be complete before that"
+    if not it["check"] and not it["ended"]:
+        yield "migration.check is 0: no topic is looked at"
+
+
+def _next(told: Told, cluster: str, reported: bool) -> Iterator[str]:
+    it, total = told["migration"], told["total"]
+    of = (it["id"], "--cluster", cluster)
+    if (total["stays"] or total["errors"]) and not reported:
+        yield command("migration", "report", *of)
+    if it["state"] == "paused":
+        yield command("migration", "resume", *of, "--execute")
+    if not it["check"] and not it["ended"]:
+        yield command("config", "set", "migration.check=1", "--cluster", cluster, "--execute")

@@ -1,0 +1,149 @@
+"""What an operator reads of migrations at a terminal: what happens, what holds it up, what next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from admin import cli
+from admin.migration_notes import notes, why
+from control.migrations import tell
+from deploy.kafka_server import KafkaServer
+from deploy.redis_server import RedisServer
+from tests.api.prompt_job import PromptJob, run_prompt_job
+from tests.support.green_server import green
+from tests.support.migrations import RUNNING
+from trimtab.migration.life import MigrationEvent
+from trimtab.migration.migration import Counts, Migration, Wave
+from trimtab.migration.progress import advance
+from trimtab.migration.topic_life import TopicState
+from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.keys import migrated_key, topics_key
+from trimtab.wire.topics import TopicRecord
+
+NOW = 60_000
+SOME = Counts(active=3, migrated=1, attempts=4)
+
+
+class Counted:
+    """As Redis counts the topics of one namespace."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def counts(self, *_: str) -> dict[str, Counts]:
+        return {"0": self._counts, "t/one": self._counts}
+
+
+def say(it: Migration, counts: Counts = SOME, now_ms: int = NOW) -> list[str]:
+    """The notes of a migration as the API tells it."""
+    told: dict[str, Any] = msgspec.to_builtins(tell(it, Counted(counts), now_ms))
+    return notes(told, "blue")
+
+
+def test_the_first_lines_say_what_goes_where_and_how_far_it_is() -> None:
+    it = replace(RUNNING, by="ann", reason="a new cluster", waves=(Wave(("t/one",)),))
+    assert say(it) == [
+        "m: cluster to http://green:8080, begun at 1970-01-01T00:00:00.000+00:00 by ann: "
+        "a new cluster",
+        "running, wave 1 of 2: 1 of 4 topics on green, 0 messages left to read on blue, "
+        "0 of 4 steps failed",
+    ]
+
+
+def test_what_holds_a_migration_up_is_said_with_what_to_type() -> None:
+    failed = Counts(active=8, replicating=1, migrated=1, attempts=40, errors=9)
+    stopped = advance(RUNNING, (failed,), 0, NOW)
+    assert say(stopped, failed)[2:] == [
+        "paused by its gate: 9 of 40 steps failed; the gate allows 5.0%",
+        "no write of 1 topic is taken until it goes on: other regions lack messages",
+        "Next: trimtab migration report m --cluster blue",
+        "Next: trimtab migration resume m --cluster blue --execute",
+    ]
+    assert say(replace(RUNNING, unseen=2))[2:] == [
+        "2 bundles with topics that nobody has named yet: it cannot be complete before that"
+    ]
+    assert say(replace(RUNNING, check=0.0))[2:] == [
+        "migration.check is 0: no topic is looked at",
+        "Next: trimtab config set migration.check=1 --cluster blue --execute",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("it", "said"),
+    [
+        (RUNNING, ""),
+        (replace(RUNNING, why="a backlog of 9"), "the next wave waits: a backlog of 9"),
+        (RUNNING.after(MigrationEvent.PAUSE), "paused by a person"),
+        (RUNNING.after(MigrationEvent.PAUSE, why="a fair"), "paused by a person: a fair"),
+        (RUNNING.after(MigrationEvent.ROLL_BACK, why="it is slow"), "rolled back: it is slow"),
+    ],
+)
+def test_a_reason_says_whose_it_is(it: Migration, said: str) -> None:
+    assert why(msgspec.to_builtins(it)) == said
+
+
+def test_an_end_that_has_passed_is_not_told() -> None:
+    it = advance(replace(RUNNING, at=0), (SOME,), 0, NOW)
+    assert say(it, now_ms=NOW)[-1] == (
+        "the last topic leaves at 1970-01-01T00:04:00.000+00:00 at this pace"
+    )
+    assert len(say(it, now_ms=5 * NOW)) == 2
+
+
+@pytest.fixture(scope="module")
+def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
+    """With one migration, of which some topics are counted."""
+    answers = {"clusters": ["green"], "brokers/green": ["g:8080"]}
+    with run_prompt_job(kafka, redis_server) as it, green(answers) as url:
+        target = {"serviceUrl": url, "brokerServiceUrl": "pulsar://green:6650"}
+        asked = {"id": "m", "cluster": it.cluster_name, "kind": IntentKind.MIGRATION_START}
+        it.send(msgspec.convert({**asked, "scope": "t/one", "target": target}, Intent))
+        counted = migrated_key(it.cluster_name, "m")
+        it._redis.hset(counted, mapping={"t/one active": 1, "t/one migrated": 2})
+        yield it
+
+
+def run(job: PromptJob, kafka: KafkaServer, redis: RedisServer, *words: str) -> Result:
+    environment = {"TRIMTAB_KAFKA__BOOTSTRAP": kafka.bootstrap, "TRIMTAB_REDIS_URL": redis.url}
+    arguments = ["migration", *words, "--cluster", job.cluster_name]
+    return CliRunner(env=environment).invoke(cli.build_app(), arguments)
+
+
+def test_status_and_report_show_each_namespace_and_each_topic_that_fails(
+    job: PromptJob, kafka: KafkaServer, redis_server: RedisServer
+) -> None:
+    listed = run(job, kafka, redis_server, "status")
+    assert listed.stdout.splitlines()[1].split()[:6] == ["m", "t/one", "running", "1", "of", "1"]
+    one = run(job, kafka, redis_server, "status", "m")
+    assert one.stdout.splitlines()[1].split()[:2] == ["t/one", "1"]
+    assert "2 of 3 topics on green" in one.stderr
+    assert "no topic stays" in run(job, kafka, redis_server, "report", "m").stdout
+    for name in ("one", "two"):
+        record = TopicRecord(state=TopicState.ACTIVE, migration="m", problem="green answers 403")
+        key = topics_key(job.cluster_name, "t/one")
+        job._redis.hset(key, f"persistent://t/one/{name}", msgspec.json.encode(record))
+    report = run(job, kafka, redis_server, "report", "m", "--limit", "1")
+    assert report.stdout.splitlines()[1].split()[:3] == [
+        "failing",
+        "persistent://t/one/one",
+        "active",
+    ]
+    assert "there are more topics: --limit" in report.stderr
+    assert report.exit_code == 0
+
+
+def test_a_refusal_says_where_to_look_next(
+    job: PromptJob, kafka: KafkaServer, redis_server: RedisServer
+) -> None:
+    missing = run(job, kafka, redis_server, "status", "n")
+    assert missing.exit_code == 7
+    assert f"Next: trimtab migration status --cluster {job.cluster_name}" in missing.stderr
+    nowhere = run(job, kafka, redis_server, "plan", "--scope", "t/two")
+    assert nowhere.exit_code == 8
+    assert "Next: trimtab migration plan --help" in nowhere.stderr
