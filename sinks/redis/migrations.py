@@ -67,7 +67,7 @@ class Migrations:
         self, cluster: str, generation: int, arguments: Sequence[str]
     ) -> tuple[int, int, list[list[str]]]:
         """How many migrations there are now, Redis's time (ms), and for each that was given the
-        brokers that were told of it."""
+        brokers that get the command."""
         status, *details = run(
             self._client,
             migrations_script(),

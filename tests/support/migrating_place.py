@@ -72,7 +72,7 @@ class Place:
         return list(self.broker.done)
 
     def asked(self, topic: str) -> Target | type[AskAgain] | None:
-        """What a broker that does not have a topic is told of it."""
+        """The answer to a broker that does not have the topic."""
         try:
             return self.mover.green_for(topic)
         except AskAgain:

@@ -85,7 +85,7 @@ def told(it: Land) -> Migration:
 
 
 def backlog_holds(it: Land, kills: int) -> None:
-    """The second wave waits, whatever dies, and whoever counts."""
+    """The second wave waits, whatever dies, and no matter who counts."""
     rng = Random(7)
 
     def waits() -> bool:

@@ -44,7 +44,7 @@ local brokers
 local clock = redis.call("TIME")
 local now = string.format("%.0f", clock[1] * 1000 + math.floor(clock[2] / 1000))
 
--- Tell brokers that a migration has come further; returns whom.
+-- Tell brokers that a migration has come further; returns which.
 local function tell(id, migration, command)
   brokers = brokers or living()
   for _, broker in ipairs(brokers) do
