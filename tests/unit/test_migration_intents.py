@@ -38,6 +38,11 @@ def progress(unseen: int = 0, *counts: Counts) -> Row:
     return said(Kind.MIGRATION_PROGRESS, migration="m", counts=members, unseen=unseen)
 
 
+def progress_of(name: str, counts: Counts) -> Row:
+    members = [msgspec.to_builtins(counts)]
+    return said(Kind.MIGRATION_PROGRESS, migration=name, counts=members)
+
+
 def migrations_in(rows: list[Row]) -> list[Migration]:
     return [msgspec.json.decode(r.payload, type=Migration) for r in rows if r.tag == Tag.MIGRATION]
 
@@ -158,6 +163,16 @@ def test_a_scope_inside_one_that_migrates_is_refused(taken: str, scope: str) -> 
     it.take([start(taken, "first")], 1000)
     assert after(it, 2000, start(scope)) == [("m", "refused", "already-migrating")]
     assert states(it) == {"first": "running"}
+
+
+def test_a_cluster_of_which_a_namespace_has_migrated_goes_on_by_namespaces() -> None:
+    it = cluster()
+    it.take([start(name="first"), progress_of("first", Counts(migrated=1))], 1000)
+    assert states(it) == {"first": "completed"}
+    rows, _ = it.take([start(CLUSTER, "whole")], 2000)
+    [outcome] = [msgspec.json.decode(r.payload) for r in rows if r.tag == Tag.OUTCOME]
+    assert outcome["problems"][0].endswith("the cluster migrates namespace by namespace")
+    assert after(it, 3000, start("t/two", "second")) == [("second", "done", "")]
 
 
 @pytest.mark.parametrize(

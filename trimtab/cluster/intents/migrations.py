@@ -144,6 +144,8 @@ def _after(it: Migration, event: MigrationEvent, why: str) -> Migration:
 def _taken(migrations: Migrations, scope: str) -> Iterator[Flaw]:
     for each in migrations.claiming(scope) if is_scope(scope) else ():
         problem = f"scope: {each.scope} is part of the migration {each.id}, which is {each.state}"
+        if each.state is MigrationState.COMPLETED and scope == CLUSTER:
+            problem += "; what is left of the cluster migrates namespace by namespace"
         yield IntentRule.ALREADY_MIGRATING, problem
 
 
