@@ -9,6 +9,7 @@ from control.migrations import report, tell
 from simulation.traffic.client import Client
 from sinks.redis.migrations import Migrations
 from sinks.redis.topics import TopicStore
+from tests.support.opening import server_ms
 from tests.support.waiting import eventually
 from tests.traffic.inbox import Inbox, all_stored, arrived, send, texts
 from tests.traffic.land import MIGRATION, Land, land
@@ -23,7 +24,7 @@ def stays(it: Land) -> list[str]:
     """The topics that the report names as those that stay on green."""
     store = Migrations(it.client)
     migration = store.read(it.blue.name)[MIGRATION]
-    found = report(tell(migration, store), TopicStore(it.client), 10)
+    found = report(tell(migration, store, server_ms(it.client)), TopicStore(it.client), 10)
     return [each.topic for each in found.stays]
 
 
