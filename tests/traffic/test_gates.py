@@ -20,7 +20,7 @@ from simulation.traffic.crowd import SUBSCRIPTION
 from simulation.traffic.frames import NONE, Message
 from simulation.traffic.green import Green
 from tests.support.waiting import eventually
-from tests.traffic.fleet import START_S, CrowdProcess
+from tests.traffic.fleet import CrowdProcess
 from tests.traffic.land import Land, crowded, land
 from tests.traffic.watching import PATIENCE_S, await_clusters, await_state, names, settle
 from trimtab.migration.life import MigrationState
@@ -67,7 +67,8 @@ def green_goes_away(it: Land, crowd: CrowdProcess, topics: int) -> None:
     for broker in it.green.brokers:
         broker.start()
     green = Green(it.green.urls)
-    eventually(lambda: all(serves(green, f"probe-{n}") for n in range(8)), "green", START_S, 0.5)
+    probes = [f"probe-{n}" for n in range(8)]
+    eventually(lambda: all(serves(green, each) for each in probes), "green", PATIENCE_S, 0.5)
     assert (told(it).state, it.counts().begun) == (MigrationState.PAUSED, 0)
     await_clusters(crowd, {"blue": topics})
 
