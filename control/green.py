@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
@@ -24,6 +25,7 @@ MOST_HOPS: Final = 8
 """Clusters of a chain that are asked. More are no chain that anybody means."""
 MOST_TENANTS: Final = 100
 """Tenants that are asked of green, the first by name: each is a request."""
+_WHO_ASKS: Final = (401, 403)
 _MOST_BYTES: Final = 1 << 20
 
 
@@ -33,6 +35,10 @@ Ask = Callable[[str, str], Any]
 
 class NoAnswer(Exception):
     """Green does not answer what it is asked; says why."""
+
+
+class NotAllowed(NoAnswer):
+    """It answers that it wants to know who asks."""
 
 
 def find_green(intent: Intent, kept: Migrations) -> Target | None:
@@ -61,7 +67,7 @@ def green_flaws(
 
     ``asked``: `ask`, which may remember what green has answered. Green must answer, have a broker,
     let each of ``tenants`` that it has be there, and not migrate back to blue by itself or by
-    others.
+    others. One that wants a token is there, and says no more: brokers have their own.
     """
     web = target.web
     try:
@@ -74,6 +80,8 @@ def green_flaws(
         if way:
             problem = f"target: green migrates too, and its way leads back here: {' -> '.join(way)}"
             yield IntentRule.MIGRATION_CYCLE, problem
+    except NotAllowed:
+        return
     except NoAnswer as error:
         yield IntentRule.UNREACHABLE_TARGET, f"target: {error}"
 
@@ -83,6 +91,12 @@ def green_notes(target: Target, load: float, full: float, asked: Ask) -> Iterato
     a broker above ``full`` (a fraction) is overloaded. Green's brokers may be of another size."""
     try:
         living = sum(_living(target.web, asked).values())
+    except NotAllowed as error:
+        yield (
+            f"note: {error}: whether it has brokers, lets the tenants in, or itself migrates back "
+            "is not checked; the brokers need rights there"
+        )
+        return
     except NoAnswer:
         return
     needed = max(1, math.ceil(load / full))
@@ -146,16 +160,23 @@ def _clusters_of(web: str, asked: Ask) -> list[Any]:
 
 
 def ask(web: str, path: str) -> Any:
-    """What an admin path answers; raises NoAnswer."""
-    url = f"{web.rstrip('/')}/admin/v2/{path}"
-    try:
-        # S310: `target_flaws` has checked that it begins with http or https.
-        with urlopen(Request(url), timeout=TIMEOUT_S) as answer:
-            return json.loads(answer.read(_MOST_BYTES))
-    except HTTPError as error:
-        raise NoAnswer(f"{url} answers {error.code}") from error
-    except (URLError, OSError, ValueError) as error:
-        raise NoAnswer(f"{url} does not answer: {getattr(error, 'reason', error)}") from error
+    """What an admin path answers; raises NoAnswer. ``web`` may name several servers after commas:
+    the first that is there answers."""
+    scheme, _, rest = web.partition("://")
+    servers, _, below = rest.partition("/")
+    problems = list[str]()
+    for server in filter(None, servers.split(",")):
+        url = f"{scheme}://{server}/{below}".rstrip("/") + f"/admin/v2/{path}"
+        try:
+            # S310: `target_flaws` has checked that it begins with http or https.
+            with urlopen(Request(url), timeout=TIMEOUT_S) as answer:
+                return json.loads(answer.read(_MOST_BYTES))
+        except HTTPError as error:
+            kind = NotAllowed if error.code in _WHO_ASKS else NoAnswer
+            raise kind(f"{url} answers {error.code}") from error
+        except (URLError, HTTPException, OSError, ValueError) as error:
+            problems.append(f"{url} does not answer: {getattr(error, 'reason', error)}")
+    raise NoAnswer("; ".join(problems))
 
 
 def _migrated_to(web: str, cluster: str, asked: Ask) -> str:

@@ -188,6 +188,23 @@ def test_an_unreachable_green_is_refused(api: TestClient, job: PromptJob) -> Non
     assert api.get(f"{here}/migrations").json() == before
 
 
+@pytest.mark.parametrize("path", ["clusters", "brokers/green"])
+def test_a_green_that_wants_to_know_who_asks_is_there_and_that_is_noted(path: str) -> None:
+    with green({"clusters": ["green"], "brokers/green": ["g:8080"], path: 401}) as url:
+        target = Target(serviceUrl=url)
+        assert list(green_flaws(target, (), ("t",), ask)) == []
+        [said] = green_notes(target, 1.0, 0.85, ask)
+    assert said.startswith(f"note: {url}/admin/v2/{path} answers 401: ")
+
+
+def test_any_server_of_a_url_may_answer_for_green(url: str) -> None:
+    several = url.replace("http://", "http://127.0.0.1:1,")
+    assert list(green_flaws(Target(serviceUrl=several), (), (), ask)) == []
+    [(rule, problem)] = green_flaws(Target(serviceUrl=f"{NOWHERE},127.0.0.1:2"), (), (), ask)
+    assert rule == "unreachable-target"
+    assert problem.count("does not answer") == 2
+
+
 def test_a_cluster_without_a_broker_is_not_green() -> None:
     with green({"clusters": ["green"], "brokers/green": []}) as url:
         [(rule, problem)] = green_flaws(Target(serviceUrl=url), (), (), ask)

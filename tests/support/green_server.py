@@ -13,7 +13,7 @@ from typing import Any
 @contextmanager
 def green(answers: dict[str, Any], asked: list[str] | None = None) -> Iterator[str]:
     """Serve JSON by path below /admin/v2/, and 404 for others; yields the URL. ``asked``: gets the
-    paths in the order of the requests."""
+    paths in the order of the requests. An answer that is a number is a status."""
 
     class Paths(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -21,7 +21,8 @@ def green(answers: dict[str, Any], asked: list[str] | None = None) -> Iterator[s
             if asked is not None:
                 asked.append(path)
             found = answers.get(path)
-            self.send_response(404 if found is None else 200)
+            status = found if isinstance(found, int) else 200
+            self.send_response(404 if found is None else status)
             self.end_headers()
             self.wfile.write(json.dumps(found).encode())
 
