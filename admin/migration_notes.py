@@ -70,7 +70,7 @@ def _obstacles(told: Told) -> Iterator[str]:
         yield said
     if it["state"] == "paused" and total["replicating"]:
         topics = format_count(total["replicating"], "topic")
-        yield f"no write of {topics} is taken until it goes on: other regions lack messages"
+        yield f"no write of {topics} is taken until other regions lack no message of them"
     if it["unseen"] and not it["ended"]:
         bundles = format_count(it["unseen"], "bundle")
         yield f"{bundles} with topics that nobody has named yet: it cannot be complete before that"

@@ -4,7 +4,7 @@ new topics that clients ask for are recorded first of all: `agent.migration.new_
 each look, in parts of a quarter of a second, so that commands and the lease do not wait:
   read the migrations
   for each bundle that is served here:
-    list its topics; enlist those of a scope, forget those that users deleted
+    list its topics; enlist those of a scope, forget or finish those that users deleted
     say that all of the bundle are named, once all of them are
     carry out the step that is due for each topic
 A look begins when one is due (the migration says how often), or at once when the job commands it.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -157,11 +157,9 @@ class Mover:
             self._records.change(bundle, epoch, topic, TopicEvent.ENLIST, migration)
             for topic, migration in self._known.unlisted(bundle, topics)
         ]
-        changes += [
-            self._records.forget(bundle, epoch, case.topic, case.migration.id)
-            for case in self._known.cases(bundle)
-            if case.topic not in topics and case.record.state in FORGETTABLE
-        ]
+        for case in self._known.cases(bundle):
+            if case.topic not in topics:
+                changes += self._deleted(bundle, epoch, case)
         if all(answer.accepted for answer in self._ask(bundle, changes, keep)):
             self._name(bundle, epoch)
         left_over = tuple(self._known.left_over(bundle))
@@ -174,6 +172,16 @@ class Mover:
         for case in self._known.cases(bundle):
             if case.step is not Step.REST or case.topic in self._half_done:
                 self._due.append((bundle, case.topic))
+
+    def _deleted(self, bundle: str, epoch: Epoch, case: Case) -> Iterator[TopicChange]:
+        """What is to be asked for a topic that its users have deleted."""
+        if case.record.state in FORGETTABLE:
+            yield self._records.forget(bundle, epoch, case.topic, case.migration.id)
+        elif case.step is Step.DRAIN:
+            # Nothing of it is left, and its broker can say nothing of a backlog.
+            finish = TopicEvent.FINISH
+            yield self._records.change(bundle, epoch, case.topic, finish, case.migration)
+            self._half_done.add(case.topic)
 
     def _ask(self, bundle: str, changes: Sequence[TopicChange], keep: Keep) -> list[TopicOutcome]:
         answers = list[TopicOutcome]()

@@ -30,7 +30,8 @@ class Migrating(Protocol):
     """
 
     def topics_of(self, bundle: str) -> Collection[str]:
-        """The topics that exist in a loaded bundle, loaded or not.
+        """The topics that exist in a loaded bundle, loaded or not; those too that were terminated.
+        One that is not named has been deleted by its users, or was never here.
 
         It excludes a creation that is under way. A creation asks ``Agent.green_for`` first, under
         the same lock, and creates the topic only if the answer is None: what this call does not

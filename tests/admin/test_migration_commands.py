@@ -61,7 +61,7 @@ def test_what_holds_a_migration_up_is_said_with_what_to_type() -> None:
     stopped = advance(RUNNING, (failed,), 0, NOW)
     assert say(stopped, failed)[2:] == [
         "paused by its gate: 9 of 40 steps failed; the gate allows 5.0%",
-        "no write of 1 topic is taken until it goes on: other regions lack messages",
+        "no write of 1 topic is taken until other regions lack no message of them",
         "Next: trimtab migration report m --cluster blue",
         "Next: trimtab migration resume m --cluster blue --execute",
     ]

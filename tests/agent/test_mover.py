@@ -203,6 +203,43 @@ def test_a_topic_that_users_deleted_is_forgotten(place: Place) -> None:
     assert place.state() == "unknown"
 
 
+@pytest.mark.parametrize("drained", [False, True])
+def test_a_topic_that_users_deleted_while_it_drained_has_migrated(
+    place: Place, drained: bool
+) -> None:
+    """Its broker could say nothing of it: its step failed, and the migration never ended."""
+    place.storage.topic(ONE, slow=0).written = 1
+    place.migrate()
+    place.look()
+    if drained:
+        place.look()
+    del place.storage.blue[ONE]
+
+    def backlog(topic: str) -> dict[str, int]:
+        raise CannotMigrate(f"{topic} does not exist")
+
+    place.broker.backlog = backlog  # type: ignore[method-assign]
+    assert place.look() == ["remove one"]
+    assert place.state() == "migrated"
+    assert place.store.counts("m")["0"].errors == 0
+    assert place.asked(ONE) == GREEN
+    assert place.look() == []
+
+
+def test_a_pause_does_not_keep_producers_waiting_for_other_regions(place: Place) -> None:
+    """They were held until somebody resumed: a gate may pause a migration at night."""
+    log = place.storage.topic(ONE)
+    log.unreplicated = 1
+    place.migrate()
+    place.look()
+    assert (place.state(), place.broker.held) == ("replicating", {ONE})
+    place.migrate(MigrationState.PAUSED)
+    place.look()
+    log.unreplicated = 0
+    place.look()
+    assert (place.state(), log.ended, place.broker.held) == ("terminated", True, set())
+
+
 def test_a_topic_whose_migration_is_remembered_no_longer_is_forgotten(place: Place) -> None:
     place.storage.topic(ONE)
     place.store.records[ONE] = TopicRecord(state=TopicState.ACTIVE, migration="old")

@@ -74,7 +74,7 @@ def test_a_running_migration_asks_each_state_for_its_step() -> None:
 
 
 def test_a_pause_begins_nothing_and_ends_what_has_begun() -> None:
-    assert steps(at(MigrationState.PAUSED)) == ["rest", "rest", "drain", "drain", "rest"]
+    assert steps(at(MigrationState.PAUSED)) == ["rest", "catch-up", "drain", "drain", "rest"]
 
 
 def test_a_rollback_releases_producers_and_asks_green_for_the_rest() -> None:

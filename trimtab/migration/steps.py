@@ -3,8 +3,8 @@
 running, wave begun   active       create its resources on green; then
                                      hold        if other regions lack messages of it
                                      terminate   otherwise
-                      replicating  terminate once they lack none
-not rolled back       terminated   redirect each subscription without backlog; then
+not rolled back       replicating  terminate once they lack none
+                      terminated   redirect each subscription without backlog; then
                       draining       finish      if none is left
                                      drain       otherwise
 rolling, rolled back  replicating  reopen
@@ -60,6 +60,8 @@ def _before_the_end(migration: Migration, wave: int, state: TopicState) -> Step:
     held = state is TopicState.REPLICATING
     if migration.state in BACK:
         return Step.RELEASE if held else Step.REST
-    if migration.state is not MigrationState.RUNNING or wave > migration.wave:
-        return Step.REST
-    return Step.CATCH_UP if held else Step.BEGIN
+    if held:
+        # In a pause too: its producers wait.
+        return Step.CATCH_UP
+    begins = migration.state is MigrationState.RUNNING and wave <= migration.wave
+    return Step.BEGIN if begins else Step.REST

@@ -111,7 +111,7 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
         _S.REPLICATING: MappingProxyType(
             {
                 _E.FORGET: Effect(_S.UNKNOWN),
-                _E.TERMINATE: Effect(_S.TERMINATED, Given.OPEN_WAVE),
+                _E.TERMINATE: Effect(_S.TERMINATED, Given.ONWARD),
                 **_BACK,
             }
         ),
