@@ -14,12 +14,11 @@ Pulsar believes every reading. Readings that are believed here count as in Pulsa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats
+from trimtab.wire.load_report import Resource
 
 LIMIT: Final = 1e15
 """No figure of a broker is larger; sums and binary32 ratios stay finite below."""
@@ -61,14 +60,11 @@ _RESOURCES: Final = (
     _Bound("bandwidthOut", 10.0, 1e11, 4e12),
 )
 RESOURCE_FIELDS: Final = tuple(bound.field for bound in _RESOURCES)
-_RATIO: Final = np.array([bound.ratio for bound in _RESOURCES])
-_LARGEST: Final = np.array([bound.limit for bound in _RESOURCES])
-_UNLIMITED: Final = np.array([bound.unlimited for bound in _RESOURCES])
 
 TRAFFIC_FIELDS: Final = ("msgRateIn", "msgRateOut", "msgThroughputIn", "msgThroughputOut")
 COUNT_FIELDS: Final = ("topics", "consumerCount", "producerCount", "cacheSize")
 
-_MOST_TRAFFIC: Final = np.array([1e9, 1e9, 1e12, 1e12])
+_MOST_TRAFFIC: Final = (1e9, 1e9, 1e12, 1e12)
 """The limits of a broker: messages/s, a link of 400 Gbit/s full of 50-byte messages; bytes/s, ten
 links of 800 Gbit/s."""
 
@@ -76,33 +72,32 @@ MOST_TOPICS: Final = 1e8
 """The most topics, or clients, of a broker. Each takes kilobytes: no machine has that much memory.
 """
 
-_MOST_COUNT: Final = np.array([MOST_TOPICS, MOST_TOPICS, MOST_TOPICS, LIMIT])
+_MOST_COUNT: Final = (MOST_TOPICS, MOST_TOPICS, MOST_TOPICS, LIMIT)
 
 _BANDWIDTHS: Final = ((BANDWIDTH_IN, THROUGHPUT_IN), (BANDWIDTH_OUT, THROUGHPUT_OUT))
 _BYTES: Final = 1000.0 / 8.0
 """Bytes per kilobit."""
 
 
-def doubtful_resource(usage: Floats, limit: Floats) -> Doubtful | None:
-    """The first of the resources (5,) that no hardware has; None if all are believed."""
-    known = limit > 0
-    beyond = (limit > _LARGEST) & (limit < _UNLIMITED)
-    wrong = known & ((limit < _LEAST_LIMIT) | beyond | (usage > _RATIO * limit))
-    if not wrong.any():
-        return None
-    row = int(np.argmax(wrong))
-    field = _RESOURCES[row].field
-    return Doubtful(field, f"{field} is {usage[row]:g} of a limit of {limit[row]:g}")
+def doubtful_resource(resources: Sequence[Resource]) -> Doubtful | None:
+    """The first of the five resources that no hardware has; None if all are believed."""
+    for (field, ratio, largest, unlimited), each in zip(_RESOURCES, resources, strict=True):
+        usage, limit = each.usage, each.limit
+        beyond = limit < _LEAST_LIMIT or largest < limit < unlimited or usage > ratio * limit
+        if limit > 0 and beyond:
+            return Doubtful(field, f"{field} is {usage:g} of a limit of {limit:g}")
+    return None
 
 
 def doubtful_traffic(traffic: Floats, limit: Floats) -> Doubtful | None:
     """The first of the (4,) traffic figures, a broker's own or summed over its bundles, that is not
     believed: more than any machine carries, or ten times what the ``limit`` (5,) of its network
     allows."""
-    most = _MOST_TRAFFIC.copy()
+    most = list(_MOST_TRAFFIC)
     for resource, row in _BANDWIDTHS:
-        if 0 < limit[resource] <= _LARGEST[resource]:
-            most[row] = min(most[row], _RATIO[resource] * _BYTES * limit[resource])
+        bound, allowed = _RESOURCES[resource], float(limit[resource])
+        if 0 < allowed <= bound.limit:
+            most[row] = min(most[row], bound.ratio * _BYTES * allowed)
     return _first_beyond(TRAFFIC_FIELDS, traffic, most)
 
 
@@ -111,8 +106,8 @@ def doubtful_counts(counts: Floats) -> Doubtful | None:
     return _first_beyond(COUNT_FIELDS, counts, _MOST_COUNT)
 
 
-def _first_beyond(names: Iterable[str], figures: Floats, most: Floats) -> Doubtful | None:
-    for name, figure, bound in zip(names, figures.tolist(), most.tolist(), strict=True):
+def _first_beyond(names: Iterable[str], figures: Floats, most: Iterable[float]) -> Doubtful | None:
+    for name, figure, bound in zip(names, figures.tolist(), most, strict=True):
         if figure > bound:
             return Doubtful(name, f"{name} of the broker is {figure:g}, at most {bound:g} can be")
     return None
