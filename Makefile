@@ -6,6 +6,7 @@ DEMO_SECONDS ?= 180
 BIN := .venv/bin
 CORE_TESTS := tests/benchmarks tests/contracts tests/deploy tests/golden tests/model tests/planner \
 	tests/properties tests/simulation tests/sources tests/unit
+BROKERS_TESTS := tests/agent tests/traffic
 UV_VERSION := 0.13.8
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" build/uv/bin/uv pip compile pyproject.toml \
 	--universal --python-version 3.11 --fork-strategy fewest --generate-hashes --quiet
@@ -26,7 +27,7 @@ check: .venv ## format, lint, types, import contracts, tests, the built wheel
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
-		test-servers test-faults test-core types try-wheel
+		test-servers test-faults test-core test-brokers types try-wheel
 
 # The tests start JVMs of Kafka and Spark again and again.
 .PHONY: class-archive
@@ -35,11 +36,13 @@ class-archive: jars
 
 # Three at once, and the longest first: tests with servers wait more than they compute. What mostly
 # computes gives way.
-.PHONY: test-faults test-servers test-core
+.PHONY: test-faults test-servers test-core test-brokers
 test-faults: class-archive
 	$(BIN)/pytest -m "not slow" tests/faults
 test-servers: class-archive
-	$(BIN)/pytest -m "not slow" tests $(patsubst %,--ignore %,tests/faults $(CORE_TESTS))
+	$(BIN)/pytest -m "not slow" tests $(patsubst %,--ignore %,tests/faults $(CORE_TESTS) $(BROKERS_TESTS))
+test-brokers: class-archive
+	$(BIN)/pytest -m "not slow" $(BROKERS_TESTS)
 test-core:
 	nice $(BIN)/pytest -m "not slow" $(CORE_TESTS)
 

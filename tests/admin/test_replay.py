@@ -114,7 +114,9 @@ def test_a_span_whose_reports_are_gone_cannot_be_replayed(
 
 
 def test_another_strategy_stands_beside_it(job: PlainJob, kafka: KafkaServer) -> None:
-    result = replay(kafka, "--from", "12", "--to", str(LAST), "--strategy", "overload")
+    result = replay(
+        kafka, "--from", "12", "--to", str(LAST), "--strategy", "overload", "--query", job.query
+    )
     assert result.exit_code == 0, result.output
     moves = sum(len(each.moves) for batch in recorded(job)[9:] for each in batch.rounds)
     assert f"{CLUSTER}, avg: {moves} moves" in result.stdout
@@ -161,7 +163,7 @@ def test_another_command_than_the_one_that_was_issued_is_told_with_both_sides(
     forged = msgspec.structs.replace(good, reason="another")
     key = f"{good.cluster}/{good.broker}"
     job.publisher.publish([Outgoing(keys.COMMANDS, key, msgspec.json.encode(forged))])
-    result = replay(kafka, "--from", "20", "--to", str(LAST))
+    result = replay(kafka, "--from", "20", "--to", str(LAST), "--query", job.query)
     assert result.exit_code == 1
     first, one, other = result.stdout.splitlines()[-3:]
     assert first == f"first difference: batch {good.id.split('/')[2]}, {good.id}"

@@ -137,14 +137,14 @@ def test_a_migration_is_shown_as_stopped_if_its_gate_has_paused_it() -> None:
     shelf = Shelf([stopped], {"0": stopped.counts[0]})
     watcher = MigrationWatcher(shelf, shelf, shelf, shown)
     watcher.look()
-    assert value(shown, "trimtab_migrations_stopped") == 1
+    assert value(shown, "trimtab_stopped_migrations") == 1
     # What has ended goes on while it is paused, and its share of failures falls.
     shelf.topics = {"0": Counts(active=9, attempts=400, errors=9)}
     watcher.look()
-    assert value(shown, "trimtab_migrations_stopped") == 1
+    assert value(shown, "trimtab_stopped_migrations") == 1
     shelf.known = [replace(RUNNING, state=MigrationState.PAUSED)]
     watcher.look()
-    assert value(shown, "trimtab_migrations_stopped") == 0
+    assert value(shown, "trimtab_stopped_migrations") == 0
 
 
 def value(shown: Exposition, name: str) -> float:

@@ -437,7 +437,7 @@ MIGRATION_STEPS: Final = Metric(
     ("cluster", "result"),
 )
 MIGRATIONS_STOPPED: Final = Metric(
-    "trimtab_migrations_stopped",
+    "trimtab_stopped_migrations",
     MetricKind.GAUGE,
     "Migrations that are paused by their gate, as too many steps failed, and not by a person.",
     ("cluster",),
