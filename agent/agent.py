@@ -19,7 +19,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Final, NamedTuple
 
 from agent.agreement import Agreement
@@ -191,7 +190,7 @@ class Agent:
             self._reports.report_if_due()
             self._agreement.renew_if_due()
             self._agreement.reach(self._mover.doubt)
-            self._mover.look(partial(self._agreement.keep_the_lease, self._lease.lapses))
+            self._mover.look(self._agreement.keeper())
             self._obey()
             # Last: nothing waits for it.
             self._reports.tell_urls_if_due()
@@ -253,7 +252,7 @@ class Agent:
         return in_time
 
     def _resume(self, bundle: str) -> None:
-        self._mover.resume(bundle, partial(self._agreement.keep_the_lease, self._lease.lapses))
+        self._mover.resume(bundle, self._agreement.keeper())
 
     def _obey(self) -> None:
         if not self._backlog:

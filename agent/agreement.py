@@ -66,14 +66,20 @@ class Agreement:
         if self._links.clock() >= self._lease.renew_at:
             self._renew()
 
-    def keep_the_lease(self, lapses: int) -> None:
-        """Renew it if that is due; raises Closed if it had a gap since ``lapses``.
+    def keeper(self) -> Callable[[], None]:
+        """What keeps the lease that is held now, if that is due: to be called during long work; it
+        raises Closed once the lease has had a gap.
 
-        Also reports: to load what this broker owns may take longer than its silence is borne.
+        It also reports: to load what this broker owns may take longer than its silence is borne.
         """
-        self._report()
-        if self._links.clock() >= self._lease.renew_at:
-            self._renew_without_a_gap(lapses)
+        lapses = self._lease.lapses
+
+        def keep() -> None:
+            self._report()
+            if self._links.clock() >= self._lease.renew_at:
+                self._renew_without_a_gap(lapses)
+
+        return keep
 
     def _renew(self) -> Lease:
         lease = self._lease.renew()
@@ -86,15 +92,14 @@ class Agreement:
         if self._lease.must_wait:
             raise Closed(f"an older process may still serve as {self._settings.broker}")
         lapses = self._lease.lapses
-        old = seed(self._obeyer, lease.server_ms, lambda: self.keep_the_lease(lapses))
+        old = seed(self._obeyer, lease.server_ms, self.keeper())
         self._renew_without_a_gap(lapses)
         self._links.seen.forget(old)
         self._agreed_after, self._was_closed = lapses, False
 
     def _look_again(self) -> None:
-        lapses = self._lease.lapses
-        self._renew_without_a_gap(lapses)
-        look_again(self._obeyer, lambda: self.keep_the_lease(lapses))
+        self._renew_without_a_gap(self._lease.lapses)
+        look_again(self._obeyer, self.keeper())
         self._was_closed = False
         self._look_at = self._links.clock() + self._settings.look_every
 

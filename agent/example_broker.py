@@ -18,8 +18,8 @@ from agent.lookup.settling import LookupSettings
 from agent.reports.host import HostSampler
 from agent.running import running, wait_for_the_end
 from sinks.redis.server.connections import redis_client
-from trimtab.model import FULL_RANGE_END, parse_bundle
-from trimtab.store.ring import position
+from trimtab.model import parse_bundle
+from trimtab.store.ring import clamped_position, position
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 
@@ -73,8 +73,7 @@ class ExampleBroker:
 
 def holds(bundle: str, topic: str) -> bool:
     namespace, (low, high) = parse_bundle(bundle)
-    where = min(position(topic), FULL_RANGE_END - 1)  # The end of the ring is in the last bundle.
-    return topic.startswith(f"persistent://{namespace}/") and low <= where < high
+    return topic.startswith(f"persistent://{namespace}/") and low <= clamped_position(topic) < high
 
 
 def run(cluster: str, broker: str, kafka: str, redis: str, own: list[str] | None = None) -> None:

@@ -22,8 +22,8 @@ from agent.migration.records import Keep, Records
 from trimtab.migration.migration import Target
 from trimtab.migration.scopes import namespace_of
 from trimtab.migration.topic_life import FORGETTABLE, MOST_NEW, TopicEvent, TopicState
-from trimtab.model import FULL_RANGE_END, LONGEST_NAME, Epoch, HashRange, parse_bundle
-from trimtab.store.ring import position
+from trimtab.model import LONGEST_NAME, Epoch, HashRange, parse_bundle
+from trimtab.store.ring import clamped_position
 from trimtab.wire.topics import TopicChange, TopicOutcome, TopicRefused
 
 log = structlog.get_logger()
@@ -76,7 +76,9 @@ class NewTopics:
         for bundle, topics in by_bundle(names, self._holdings.bundles()).items():
             keep()
             answers = self._start_in(broker, bundle, topics, keep)
-            full.update(namespace_of(each.topic) for each in answers if each.reason is _FULL)
+            full.update(
+                namespace_of(each.topic) for each in answers if each.reason is TopicRefused.FULL
+            )
         for namespace in sorted(full - self._told):
             log.warning(
                 "no further topics begin on the other cluster: send their clients there",
@@ -124,12 +126,8 @@ def by_bundle(topics: Iterable[str], bundles: Collection[str]) -> dict[str, list
         ranges[namespace].append((span, bundle))
     found: defaultdict[str, list[str]] = defaultdict(list)
     for topic in topics:
-        # The end of the ring is in the last bundle.
-        where = min(position(topic), FULL_RANGE_END - 1)
+        where = clamped_position(topic)
         for (low, high), bundle in ranges.get(namespace_of(topic), ()):
             if low <= where < high:
                 found[bundle].append(topic)
     return dict(found)
-
-
-_FULL: Final = TopicRefused.FULL

@@ -99,20 +99,16 @@ class Records:
         backlog: int = 0,
     ) -> TopicChange:
         """The request for an event of a topic, by its record as it is known."""
-        return TopicChange(
-            topic=topic,
-            bundle=bundle,
-            position=position(topic),
-            epoch=epoch,
-            migration=migration.id,
-            expect=self.known.state_of(bundle, topic),
-            event=event,
-            wave=migration.wave_of(topic),
-            backlog=backlog,
-        )
+        request = self._request(bundle, epoch, topic, event, migration.id)
+        return msgspec.structs.replace(request, wave=migration.wave_of(topic), backlog=backlog)
 
     def forget(self, bundle: str, epoch: Epoch, topic: str, migration: str) -> TopicChange:
         """The request to forget a topic of a migration, which may be remembered no longer."""
+        return self._request(bundle, epoch, topic, TopicEvent.FORGET, migration)
+
+    def _request(
+        self, bundle: str, epoch: Epoch, topic: str, event: TopicEvent | None, migration: str
+    ) -> TopicChange:
         return TopicChange(
             topic=topic,
             bundle=bundle,
@@ -120,7 +116,7 @@ class Records:
             epoch=epoch,
             migration=migration,
             expect=self.known.state_of(bundle, topic),
-            event=TopicEvent.FORGET,
+            event=event,
         )
 
     def ask(self, bundle: str, *changes: TopicChange) -> tuple[TopicOutcome, ...]:

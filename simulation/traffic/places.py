@@ -6,17 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 
-from trimtab.model import FULL_RANGE_END, HashRange, parse_bundle
+from trimtab.model import HashRange, parse_bundle
 from trimtab.store.lookup import parse_topic
-from trimtab.store.ring import position
+from trimtab.store.ring import clamped_position
 
 
 @lru_cache(maxsize=1 << 16)
 def place_of(topic: str) -> tuple[str, int]:
     """A topic's namespace, and its position on the ring; raises InvalidName."""
     name, namespace = parse_topic(topic)
-    # The end of the ring is in the last bundle.
-    return namespace, min(position(name), FULL_RANGE_END - 1)
+    return namespace, clamped_position(name)
 
 
 class Places:

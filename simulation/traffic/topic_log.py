@@ -19,9 +19,9 @@ import msgspec
 from simulation.traffic.frames import NONE
 from simulation.traffic.standing import IllegalStep, Standing, Step, stand_after
 from trimtab.migration.migration import Target
-from trimtab.model import FULL_RANGE_END, Epoch, namespace_of, parse_bundle
+from trimtab.model import Epoch, namespace_of, parse_bundle
 from trimtab.store.lookup import parse_topic
-from trimtab.store.ring import position
+from trimtab.store.ring import clamped_position
 
 BUSY_S: Final = 5.0
 """How long a transaction waits for another broker's."""
@@ -158,7 +158,7 @@ class TopicLog:
         if found is not None:
             return found
         _, namespace = parse_topic(name)
-        where = min(position(name), FULL_RANGE_END - 1)  # The ring's end is in the last bundle.
+        where = clamped_position(name)
         empty, active = msgspec.json.encode(Target()), Standing.ACTIVE
         made = self._file.execute(_MAKE, (name, namespace, where, *fence, active.value, empty))
         return Topic(name, made.lastrowid or 0, active, Target(), 0, 0, fence)

@@ -22,7 +22,7 @@ from simulation.replay.span import Bound, Span
 from simulation.replay.verdict import ReplayVerdict
 from sinks.kafka.publisher import Outgoing
 from tests.support.commands import published
-from tests.support.plain_job import CPU, HELD, PlainJob
+from tests.support.plain_job import PlainJob
 from tests.support.recorded_batches import held
 from trimtab.explaining.words import iso
 from trimtab.settings import Settings
@@ -55,11 +55,9 @@ def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PlainJob]:
     with PlainJob(kafka.bootstrap, redis_server.url, CLUSTER, SETTINGS, "q-replayed") as ran:
         at = time.time_ns() // 1_000_000
         for number in range(LAST + 1):
-            for broker, rates in HELD.items():
-                ran.report(broker, CPU[broker] - number, rates)
+            ran.report_all(-number)
             if number == 2:
-                for broker, rates in HELD.items():
-                    ran.claim(broker, rates)
+                ran.claim_all()
             if number == 17:
                 ran.start(SETTINGS.changed({"unload.max_share": 0.4}))
             ran.batch(at + 1000 * number)

@@ -15,7 +15,7 @@ from deploy.redis_server import RedisServer
 from sinks.kafka.publisher import Outgoing
 from tests.support.commands import published
 from tests.support.migrations import GREEN
-from tests.support.plain_job import CPU, HELD, PlainJob
+from tests.support.plain_job import HELD, PlainJob
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Gate, Wave
 from trimtab.settings import Settings
@@ -46,11 +46,10 @@ def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PlainJob]:
     with PlainJob(kafka.bootstrap, redis_server.url, CLUSTER, SETTINGS, "q-moving") as ran:
         at = time.time_ns() // 1_000_000
         for number in range(LAST + 1):
-            for broker, rates in HELD.items():
-                ran.report(broker, CPU[broker], rates)
+            ran.report_all()
             if number == 2:
-                for broker, rates in HELD.items():
-                    ran.claim(broker, rates)
+                ran.claim_all()
+                for broker in HELD:
                     ran.client.hset(keys.sessions_key(CLUSTER), broker, "1")
             if number in SAID:
                 tell(ran, number, *SAID[number])

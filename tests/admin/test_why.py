@@ -15,7 +15,7 @@ from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from sinks.redis.explanations import Explanations
 from tests.support.commands import in_streams, published
-from tests.support.plain_job import CPU, HELD, PlainJob
+from tests.support.plain_job import PlainJob
 from tests.support.reports import bundle
 from trimtab.settings import Settings
 from trimtab.wire import keys
@@ -47,11 +47,9 @@ def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PlainJob]:
         ran._writer.explanations = Explanations(ran.client)
         at = time.time_ns() // 1_000_000
         for number in range(10):
-            for broker, rates in HELD.items():
-                ran.report(broker, CPU[broker] + number / 10, rates)
+            ran.report_all(number / 10)
             if number == 2:
-                for broker, rates in HELD.items():
-                    ran.claim(broker, rates)
+                ran.claim_all()
             ran.batch(at + 1000 * number)
         yield ran
 

@@ -71,7 +71,7 @@ def test_a_bundle_that_is_divided_and_merged_keeps_its_topics_and_their_counts()
 
 
 def test_the_last_range_has_the_end_of_the_ring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.example_broker.position", lambda _topic: 0xFFFFFFFF)
+    monkeypatch.setattr("trimtab.store.ring.position", lambda _topic: 0xFFFFFFFF)
     assert [holds(half, ONE) for half in HALVES] == [False, True]
 
 

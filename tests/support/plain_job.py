@@ -157,6 +157,15 @@ class PlainJob:
         said = Outgoing(keys.LOAD_REPORTS, f"{self.cluster}/{broker}", encode(data))
         self.publisher.publish([said])
 
+    def report_all(self, added: float = 0.0) -> None:
+        """As all brokers of `HELD`, so many points busier than in `CPU`."""
+        for broker, rates in HELD.items():
+            self.report(broker, CPU[broker] + added, rates)
+
+    def claim_all(self) -> None:
+        for broker, rates in HELD.items():
+            self.claim(broker, rates)
+
     def claim(self, broker: str, bundles: Mapping[str, float]) -> None:
         """Have a broker own bundles, once the store is open."""
         keep_alive(self.client, self.cluster, [broker])

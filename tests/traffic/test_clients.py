@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from simulation.traffic.client import Client, TooOld
+from simulation.traffic.producer import Producer
 from simulation.traffic.standing import Step
 from tests.support.waiting import eventually
 from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
@@ -148,6 +149,15 @@ def closed_on(blue: Town, green: Town, *steps: Step) -> None:
             topic = log.step(topic, step, green.urls)
 
 
+def terminated_after_one(blue: Town, green: Town, client: Client) -> Producer:
+    """The client's producer of a topic that was terminated after its first message."""
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    closed_on(blue, green, Step.TERMINATE)
+    return producer
+
+
 def test_a_producer_is_redirected_at_once_and_sends_nothing_twice(
     blue: Town, green: Town, client: Client
 ) -> None:
@@ -192,10 +202,7 @@ def test_a_consumer_reads_the_rest_before_it_is_redirected(
 def test_a_new_subscription_of_a_terminated_topic_is_made_on_the_other_cluster(
     blue: Town, green: Town, client: Client
 ) -> None:
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    all_stored(producer)
-    closed_on(blue, green, Step.TERMINATE)
+    terminated_after_one(blue, green, client)
     inbox = Inbox()
     assert attached(client, inbox).cluster == "green"
 
@@ -204,10 +211,7 @@ def test_a_new_producer_of_a_terminated_topic_is_redirected_when_it_is_opened(
     blue: Town, green: Town, client: Client
 ) -> None:
     """Its broker decides, not a message that it sends."""
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    all_stored(producer)
-    closed_on(blue, green, Step.TERMINATE)
+    terminated_after_one(blue, green, client)
     with Client(blue.url, "late") as late:
         other = late.producer(TOPIC, "q")
         eventually(lambda: late.place_of(other), "it is open", 20)
@@ -222,10 +226,7 @@ def test_a_broker_that_starts_again_redirects_as_before(
     blue: Town, green: Town, client: Client
 ) -> None:
     """It has it from its storage: no agent says it again."""
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    all_stored(producer)
-    closed_on(blue, green, Step.TERMINATE)
+    terminated_after_one(blue, green, client)
     for each in blue.homes:
         each.kill()
         each.start()
@@ -251,10 +252,7 @@ def test_a_new_topic_of_a_migrated_scope_is_made_on_the_other_cluster(
 def test_a_redirect_is_kept_and_later_connections_go_there_directly(
     blue: Town, green: Town, client: Client
 ) -> None:
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    all_stored(producer)
-    closed_on(blue, green, Step.TERMINATE)
+    producer = terminated_after_one(blue, green, client)
     inbox = Inbox()
     assert attached(client, inbox).cluster == "green"
     send(client, producer, 1)
@@ -314,10 +312,7 @@ def test_a_client_that_knows_no_redirect_is_told_which_version_does(
     blue: Town, green: Town
 ) -> None:
     with Client(blue.url, "old", version=1) as old:
-        producer = old.producer(TOPIC, "p")
-        send(old, producer, 0)
-        all_stored(producer)
-        closed_on(blue, green, Step.TERMINATE)
+        producer = terminated_after_one(blue, green, old)
         send(old, producer, 1)
         refused = eventually(lambda: old.refused, "it is refused", 20)
         assert "clients before version 2 cannot follow" in str(refused)
@@ -327,10 +322,7 @@ def test_a_client_takes_the_redirect_s_url_for_the_connections_that_it_uses(
     blue: Town, green: Town
 ) -> None:
     with Client(blue.url, "secret", tls=True) as client:
-        producer = client.producer(TOPIC, "p")
-        send(client, producer, 0)
-        all_stored(producer)
-        closed_on(blue, green, Step.TERMINATE)
+        producer = terminated_after_one(blue, green, client)
         send(client, producer, 1)
         eventually(lambda: client.redirects, "it is redirected", 20)
         assert client.redirects == {(TOPIC, ""): green.urls.brokerServiceUrlTls}

@@ -125,8 +125,10 @@ class Cluster(ClusterState):
         changed = [plan for plan in self.memory.plans if plan not in before.plans]
         rows += [json_row(self.name, Tag.PLAN, plan) for plan in changed]
         # Brokers look by the record: one that has 0 would never bring a count that changes it.
-        kept = self.memory.migrations.with_check(self.settings.migration.check)
-        self.memory = replace(self.memory, migrations=kept)
+        kept = self.memory.migrations
+        if kept.items:
+            kept = kept.with_check(self.settings.migration.check)
+            self.memory = replace(self.memory, migrations=kept)
         # Each round writes them all: a store that was emptied must get them back.
         held = self.memory.round.number != before.round.number
         told = [each for each in kept.items if each not in before.migrations.items]

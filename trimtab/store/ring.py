@@ -16,6 +16,11 @@ def position(topic: str) -> int:
     return crc32(topic.encode())
 
 
+def clamped_position(topic: str) -> int:
+    """A topic's position, for comparing with the ends of bundles: the ring's end is in the last."""
+    return min(position(topic), FULL_RANGE_END - 1)
+
+
 def equal_edges(bundles: int) -> list[int]:
     """The edges of a namespace that starts with this many bundles; the last one takes the rest.
 
