@@ -190,7 +190,7 @@ class Agent:
             self._reports.report_if_due()
             self._agreement.renew_if_due()
             self._agreement.reach(self._mover.doubt)
-            self._mover.look(self._agreement.keeper())
+            self._mover.look(self._agreement.renewing())
             self._obey()
             # Last: nothing waits for it.
             self._reports.tell_urls_if_due()
@@ -252,7 +252,7 @@ class Agent:
         return in_time
 
     def _resume(self, bundle: str) -> None:
-        self._mover.resume(bundle, self._agreement.keeper())
+        self._mover.resume(bundle, self._agreement.renewing())
 
     def _obey(self) -> None:
         if not self._backlog:

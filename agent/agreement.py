@@ -66,7 +66,7 @@ class Agreement:
         if self._links.clock() >= self._lease.renew_at:
             self._renew()
 
-    def keeper(self) -> Callable[[], None]:
+    def renewing(self) -> Callable[[], None]:
         """What keeps the lease that is held now, if that is due: to be called during long work; it
         raises Closed once the lease has had a gap.
 
@@ -92,14 +92,14 @@ class Agreement:
         if self._lease.must_wait:
             raise Closed(f"an older process may still serve as {self._settings.broker}")
         lapses = self._lease.lapses
-        old = seed(self._obeyer, lease.server_ms, self.keeper())
+        old = seed(self._obeyer, lease.server_ms, self.renewing())
         self._renew_without_a_gap(lapses)
         self._links.seen.forget(old)
         self._agreed_after, self._was_closed = lapses, False
 
     def _look_again(self) -> None:
         self._renew_without_a_gap(self._lease.lapses)
-        look_again(self._obeyer, self.keeper())
+        look_again(self._obeyer, self.renewing())
         self._was_closed = False
         self._look_at = self._links.clock() + self._settings.look_every
 
