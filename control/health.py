@@ -12,6 +12,7 @@ from control.next_command import command
 from control.rounds import ClusterRounds
 from trimtab.explaining.words import format_count, name_some, percent, points, seconds
 from trimtab.migration.life import MigrationState
+from trimtab.ownership import State
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.wire.rounds import RoundRecord
@@ -120,8 +121,15 @@ def _rounds(last: ClusterRounds, settings: Settings, now_ms: int) -> Iterator[Fi
 
 
 def _service(record: RoundRecord) -> Iterator[Finding]:
-    if record.unserved:
-        what = f"{format_count(record.unserved, 'bundle')} without a broker that serves"
+    if record.quarantined:
+        what = f"{format_count(record.quarantined, 'bundle')} quarantined"
+        yield Finding(
+            Grade.ACT,
+            f"{what}: owner after owner died; no broker gets them until somebody readmits them",
+            command("bundles", "list", "--state", State.QUARANTINED, "--cluster", record.cluster),
+        )
+    if waiting := record.unserved - record.quarantined:
+        what = f"{format_count(waiting, 'bundle')} without a broker that serves"
         yield Finding(
             Grade.ACT,
             f"{what}: they get one unless what follows forbids it",

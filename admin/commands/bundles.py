@@ -48,7 +48,7 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
     columns = {"bundle": text, "state": text, "owner": text, "destination": text}
     wide = {"epoch": text, "since": moment}
     notes = note_more(found)
-    if unserved and found["bundles"]:
+    if found["bundles"] and (unserved or state is State.QUARANTINED):
         notes.append(f"Next: {_cure(found['bundles'][0], session.cluster)}")
     return Shown(found, found["bundles"], columns, wide, notes=notes)
 

@@ -48,6 +48,7 @@ def get_overview(cluster: str, context: InContext) -> dict[str, Any]:
         },
         "unserved": newest.unserved,
         "unservedSince": newest.unserved_since,
+        "quarantined": newest.quarantined,
         "doubt": newest.doubt,
         "frozenUntil": newest.frozen_until,
         "refused": regular.refused,

@@ -73,6 +73,12 @@ def test_a_balanced_cluster_is_well() -> None:
     ("members", "grade", "says", "next_"),
     [
         ({"unserved": 2}, "act", "2 bundles without a broker", "trimtab bundles list --unserved"),
+        (
+            {"unserved": 2, "quarantined": 2},
+            "act",
+            "2 bundles quarantined: owner after owner died",
+            "trimtab bundles list --state Quarantined --cluster east",
+        ),
         ({"causes": {"clock": "unstable"}}, "act", "unstable because of clock", "trimtab doctor"),
         ({"causes": {"losses": "jittery"}}, "look", "because of losses", "trimtab brokers list"),
         ({"skipped": "paused"}, "look", "paused", "trimtab resume --cluster east"),

@@ -278,6 +278,16 @@ def test_observing_only_mends_nothing() -> None:
     assert it.take([change_row(EIGHTHS[0], None, 2, State.FREE)], 3000)[1] == 0
 
 
+def test_a_quarantined_bundle_is_counted_among_the_unserved_since_it_is() -> None:
+    it = two_each()
+    ill = Record(state=State.QUARANTINED, epoch=Epoch(1, 2), falls=3, since=1500)
+    it.take([record_row(EIGHTHS[0], ill, Event.QUARANTINE)], 2000)
+    (record,) = rounds_in([it.hold_round(3000)])
+    assert (record.unserved, record.quarantined, record.unserved_since) == (1, 1, 1500)
+    lost = round_at(it, 4000, LOST_A)
+    assert (lost.unserved, lost.quarantined) == (2, 1)
+
+
 def test_a_readmission_frees_the_bundle_and_the_next_round_places_it() -> None:
     it = two_each()
     it.take([change_row(EIGHTHS[0], None, 2, State.QUARANTINED)], 2000)

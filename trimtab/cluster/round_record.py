@@ -95,6 +95,7 @@ def record_round(
         held_back=tuple(sorted(b for b, until in held_back.items() if until > context.now_ms)),
         unserved=context.situation.unserved,
         unserved_since=context.situation.unserved_since_ms,
+        quarantined=context.situation.quarantined,
         hits=dict(read_hits(state, settings)),
         hints=context.hints,
         shadow=context.shadow,

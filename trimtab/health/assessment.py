@@ -11,6 +11,7 @@ import numpy as np
 from trimtab.doubt import Doubt, doubt_of_losses, doubt_of_silence, gravest
 from trimtab.health.repair import Damage, damage
 from trimtab.health.unsettled import is_unserved, list_expected, waits_for_lookup
+from trimtab.ownership import State
 from trimtab.repair_needs import RepairNeeds
 from trimtab.settings import Settings
 from trimtab.state.liveness import heard
@@ -36,9 +37,11 @@ class Assessment:
     away: frozenset[str]
     """Brokers that must not get bundles now."""
     unserved: int
-    """Number of bundles that no broker serves though one should."""
+    """Number of bundles that no broker serves though one should, quarantined ones included."""
     unserved_since_ms: int
-    """When the first of them was learnt to have none (batch timestamp); 0 without any."""
+    """When the first was learnt to have none, or was quarantined (epoch ms); 0 without any."""
+    quarantined: int
+    """How many of them are given to no broker until they are readmitted."""
 
     def shown(self, view: View) -> View:
         """The view with its brokers' availability and the repair needs."""
@@ -60,6 +63,7 @@ def situation_of(
         if is_unserved(records[bundle], liveness.gone)
         and not waits_for_lookup(records[bundle], settings)
     ]
+    quarantined = [each.since for each in records.values() if each.state is State.QUARANTINED]
     found = damage(memory, records, level, settings, now_ms)
     return Assessment(
         doubts=suspected | memory.doubts,
@@ -71,8 +75,9 @@ def situation_of(
             doubt=level,
         ),
         away=frozenset(liveness.out_of_use(settings.flapping, now_ms)),
-        unserved=len(unserved),
-        unserved_since_ms=min(unserved, default=0),
+        unserved=len(unserved) + len(quarantined),
+        unserved_since_ms=min([*unserved, *quarantined], default=0),
+        quarantined=len(quarantined),
     )
 
 

@@ -193,7 +193,8 @@ EXCLUDED: Final = Metric(
 UNSERVED: Final = Metric(
     "trimtab_unserved_bundles",
     MetricKind.GAUGE,
-    "Bundles without a serving broker, according to the ownership records of the last round.",
+    "Bundles without a serving broker, by the ownership records of the last round; those that are "
+    "quarantined too.",
     ("cluster",),
 )
 UNSERVED_SECONDS: Final = Metric(

@@ -109,7 +109,9 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     unserved: int = 0
     """Bundles that no broker serves, by the records."""
     unserved_since: int = 0
-    """Since when the oldest of them has had none (batch timestamp); 0: all are served."""
+    """Since when the oldest of them has had none (epoch ms); 0: all are served."""
+    quarantined: int = 0
+    """How many of them get no broker until they are readmitted: their owners died one by one."""
     hits: dict[str, tuple[int, int]] = {}
     """The active strategy's hit counters: the highest count, and the one at which it acts."""
     hints: Hints | None = None
