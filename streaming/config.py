@@ -60,8 +60,9 @@ class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
     bootstrap: str = Field(default="127.0.0.1:9092", min_length=1)
     starting_offsets: Literal["earliest", "latest"] = "earliest"
     fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
-    max_offsets_per_trigger: int = Field(default=20_000, gt=0)
-    """Most reports in a batch. Low: a backlog takes long; high: the batch outgrows memory."""
+    max_offsets_per_trigger: int = Field(default=4_000, gt=0)
+    """Most reports in a batch. Low: a backlog takes long; high: a batch takes long, and what came
+    meanwhile waits for it; it may outgrow memory."""
     security: KafkaSecurity = PLAINTEXT
     given_options: dict[str, str] = Field(default={}, alias="options", repr=False)
     given_client: dict[str, str] = Field(default={}, alias="client", repr=False)
@@ -124,8 +125,8 @@ class JobConfig(BaseSettings):
     """Time without a heartbeat until a standby takes over. Short: it does so at every hiccup of
     Kafka; long: no driver is active meanwhile. Use several heartbeats."""
     watchdog_seconds: float = Field(default=60.0, gt=0, le=3600)
-    """Time without progress until the driver exits. Shorter than the longest batch: that batch
-    never completes; long: a hung driver balances nothing."""
+    """Time without progress until the driver exits; ten times as long while Spark computes. Shorter
+    than the longest batch: that batch never completes; long: a hung driver balances nothing."""
     yield_seconds: float = Field(default=0.0, ge=0, le=3600)
     """Time without Redis until the driver gives its claim up to a standby, which may reach Redis;
     0: never, for a job without a standby."""

@@ -50,7 +50,7 @@ from streaming.watch.migration_watcher import MigrationWatcher
 from streaming.watch.pruning import PAUSE_SECONDS, Pruning
 from streaming.watch.relay import RelayThread
 from streaming.watch.server_clock import ServerClock
-from streaming.watchdog import LOOK_SECONDS, Progress, Watchdog
+from streaming.watchdog import LOOK_SECONDS, Progress, SparkLoad, Watchdog
 from trimtab.cluster.job_settings import to_record
 from trimtab.ownership import LONGEST_LEASE_MS
 
@@ -127,7 +127,7 @@ class Driver:
         )
         longest = config.watchdog_seconds + config.trigger_seconds
         looks = math.ceil(longest / LOOK_SECONDS)
-        self._watchdog = Watchdog(progress, looks, self._stuck, tell_alive)
+        self._watchdog = Watchdog(progress, looks, self._stuck, tell_alive, SparkLoad().computing)
         self._runner = QueryRunner(config, spark, writer, self._watchdog, shutdown)
         pruning = Pruning(
             Pruner(client), lambda: opener.clusters, lambda: leadership.generation, shown

@@ -91,6 +91,30 @@ def test_the_first_batch_may_take_three_times_as_long(causes: list[str]) -> None
     assert len(causes) == 1
 
 
+def test_a_batch_that_computes_may_take_ten_times_as_long(
+    progress: Progress, causes: list[str]
+) -> None:
+    watchdog = Watchdog(progress, LOOKS, causes.append, computing=lambda: True)
+    progress.began(7)
+    looks(watchdog, 10 * LOOKS)
+    assert causes == []
+    looks(watchdog, 1)
+    [cause] = causes
+    assert f"{10 * LOOKS} looks since: batch 7 began" in cause
+
+
+def test_ten_looks_at_a_batch_that_computes_count_as_one(
+    progress: Progress, causes: list[str]
+) -> None:
+    answers = iter([True] * 10 + [False] * (LOOKS - 1))
+    watchdog = Watchdog(progress, LOOKS, causes.append, computing=lambda: next(answers))
+    progress.began(7)
+    looks(watchdog, 1 + 10 + LOOKS - 2)
+    assert causes == []
+    looks(watchdog, 1)
+    assert len(causes) == 1
+
+
 def test_it_says_so_once(watchdog: Watchdog, causes: list[str]) -> None:
     looks(watchdog, 10 * LOOKS)
     assert len(causes) == 1
