@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import compress
+from typing import Final
 
 import numpy as np
 
 from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.controls import NO_CONTROLS, Controls
-from trimtab.model import NO_EPOCH, Epoch, is_monitoring_namespace, namespace_of
+from trimtab.model import NO_EPOCH, RANGE_LENGTH, Epoch, is_monitoring_namespace, namespace_of
 from trimtab.names import kept as kept_names
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.repair_needs import NOTHING_TO_REPAIR, RepairNeeds
@@ -138,7 +139,7 @@ class View:
 def is_monitoring(bundle: str) -> bool:
     """Whether a bundle belongs to a heartbeat or SLA namespace: tied to its broker, never moved."""
     # Few do, and the prefix test is cheap.
-    return bundle.startswith(_PREFIXES) and is_monitoring_namespace(namespace_of(bundle))
+    return bundle.startswith(MONITORING_PREFIXES) and is_monitoring_namespace(namespace_of(bundle))
 
 
 def spreads_always(namespace: str) -> bool:
@@ -146,13 +147,14 @@ def spreads_always(namespace: str) -> bool:
     return f"{namespace}/".startswith("pulsar/system/")
 
 
-_PREFIXES = ("pulsar/", "sla-monitor/")
+MONITORING_PREFIXES: Final = ("pulsar/", "sla-monitor/")
+"""How the names of monitoring bundles begin, and of few others."""
 
 
 def namespaces_of(bundles: Iterable[str]) -> tuple[Counts, tuple[str, ...]]:
     """``Bundles.namespace`` and ``Bundles.namespaces``, in order of first appearance."""
     numbers: dict[str, int] = {}
-    column = [numbers.setdefault(namespace_of(b), len(numbers)) for b in bundles]
+    column = [numbers.setdefault(b[:-RANGE_LENGTH], len(numbers)) for b in bundles]
     return np.array(column, dtype=np.int32), tuple(numbers)
 
 

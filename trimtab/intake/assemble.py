@@ -9,7 +9,7 @@ it is for a bundle without an owner.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -20,7 +20,7 @@ from trimtab.intake.view_columns import Rows, brokers_of, bundles_of
 from trimtab.model import NO_EPOCH, namespace_of
 from trimtab.ownership import State
 from trimtab.reasons import Rule
-from trimtab.view import Bundles, View, is_monitoring
+from trimtab.view import MONITORING_PREFIXES, Bundles, View, is_monitoring
 from trimtab.wire.ownership import Record
 
 FREE = Record(state=State.FREE, epoch=NO_EPOCH)
@@ -73,34 +73,69 @@ def _reported_sizes(bundles: Bundles) -> dict[str, int]:
 
 
 def _recorded(brokers: Sequence[Snapshot], holdings: Holdings) -> tuple[Rows, Counter[Rule]]:
-    rows, obstacles, place = Rows(), Counter[Rule](), 0
+    rows, obstacles, start = Rows(), Counter[Rule](), 0
     row_of = {snapshot.broker: row for row, snapshot in enumerate(brokers)}
     records = holdings.records
     # Rarely needed: few bundles have no owner.
     newest = cache(lambda: _newest(brokers, lambda b: records.get(b, FREE).owner is None))
     for row, snapshot in enumerate(brokers):
-        for bundle in snapshot.bundles:
+        bundles = snapshot.bundles
+        for first, end, alone in _runs(len(bundles), _unsettled(snapshot, bundles, holdings)):
+            if not alone:
+                rows.extend(start + first, row, bundles[first:end])
+                continue
+            bundle = bundles[first]
             record = records.get(bundle, FREE)
             # One report of an unowned bundle is believed: no bundle is in a view twice.
             if (record.owner or newest()[bundle][1]) == snapshot.broker:
                 obstacle = _obstacle(bundle, record, holdings)
                 destination = holdings.in_flight.get(bundle, record.destination)
-                _append(rows, (place, row, bundle), obstacle)
-                rows.intended.append(row_of.get(destination or "", row))
+                intended = row_of.get(destination or "", row)
+                rows.append(start + first, row, bundle, intended, movable=obstacle is None)
                 if obstacle is not None:
                     obstacles[obstacle] += 1
             elif snapshot.broker not in holdings.gone:
                 obstacles[Rule.CONFLICT] += 1
-            place += 1
+        start += len(bundles)
     return rows, obstacles
 
 
-def _append(rows: Rows, where: tuple[int, int, str], obstacle: Rule | None) -> None:
-    place, row, bundle = where
-    rows.at.append(place)
-    rows.owner.append(row)
-    rows.names.append(bundle)
-    rows.movable.append(obstacle is None)
+def _runs(size: int, alone: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
+    """Places 0 to ``size`` in runs: first and end, and whether it is one of ``alone``, ascending,
+    each of which is a run of its own."""
+    first = 0
+    for place in alone:
+        if first < place:
+            yield first, place, False
+        yield place, place + 1, True
+        first = place + 1
+    if first < size:
+        yield first, size, False
+
+
+def _unsettled(snapshot: Snapshot, bundles: Sequence[str], holdings: Holdings) -> Iterable[int]:
+    """The places of all that are not simply owned by their reporter: few of a million are, and only
+    they are looked at one by one."""
+    broker = snapshot.broker
+    flying = not holdings.in_flight.keys().isdisjoint(bundles)
+    if holdings.broken or broker in holdings.gone or flying:
+        return range(len(bundles))
+    unsettled = [
+        place
+        for place, record in enumerate(map(holdings.records.get, bundles))
+        if record is None
+        or record.owner != broker
+        or record.state is not State.OWNED
+        or record.destination
+    ]
+    return sorted({*unsettled, *_monitoring(snapshot, bundles)})
+
+
+def _monitoring(snapshot: Snapshot, bundles: Sequence[str]) -> list[int]:
+    """The places of monitoring bundles."""
+    if not any(prefix in snapshot.names for prefix in MONITORING_PREFIXES):
+        return []
+    return [place for place, bundle in enumerate(bundles) if is_monitoring(bundle)]
 
 
 def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
@@ -119,20 +154,36 @@ def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
 
 
 def _reported(brokers: Sequence[Snapshot]) -> tuple[Rows, Counter[Rule]]:
-    newest = _newest(brokers)
-    rows, obstacles, place = Rows(), Counter[Rule](), 0
+    rows, obstacles, start = Rows(), Counter[Rule](), 0
+    twice = _repeated(brokers)
+    newest = _newest(brokers, twice.__contains__) if twice else {}
     for row, snapshot in enumerate(brokers):
-        for bundle in snapshot.bundles:
-            if newest[bundle][1] == snapshot.broker:
-                obstacle = Rule.NOT_MOVABLE if is_monitoring(bundle) else None
-                _append(rows, (place, row, bundle), obstacle)
-                rows.intended.append(row)
-                if obstacle is not None:
-                    obstacles[obstacle] += 1
-            else:
+        bundles = snapshot.bundles
+        odd = {*_monitoring(snapshot, bundles)}
+        if not twice.isdisjoint(bundles):
+            odd.update(place for place, bundle in enumerate(bundles) if bundle in twice)
+        for first, end, alone in _runs(len(bundles), sorted(odd)):
+            if not alone:
+                rows.extend(start + first, row, bundles[first:end])
+                continue
+            bundle = bundles[first]
+            if bundle in newest and newest[bundle][1] != snapshot.broker:
                 obstacles[Rule.CONFLICT] += 1
-            place += 1
+                continue
+            movable = not is_monitoring(bundle)
+            rows.append(start + first, row, bundle, row, movable=movable)
+            if not movable:
+                obstacles[Rule.NOT_MOVABLE] += 1
+        start += len(bundles)
     return rows, obstacles
+
+
+def _repeated(brokers: Sequence[Snapshot]) -> set[str]:
+    """The bundles that more than one snapshot has."""
+    names = [bundle for snapshot in brokers for bundle in snapshot.bundles]
+    if len(set(names)) == len(names):
+        return set()
+    return {bundle for bundle, times in Counter(names).items() if times > 1}
 
 
 def _newest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import repeat
 from typing import Final, TypeVar
 
 import numpy as np
@@ -29,6 +30,22 @@ class Rows:
     owner: list[int] = field(default_factory=list)
     intended: list[int] = field(default_factory=list)
     movable: list[bool] = field(default_factory=list)
+
+    def append(self, place: int, owner: int, name: str, intended: int, movable: bool) -> None:
+        self.at.append(place)
+        self.names.append(name)
+        self.owner.append(owner)
+        self.intended.append(intended)
+        self.movable.append(movable)
+
+    def extend(self, place: int, owner: int, names: Sequence[str]) -> None:
+        """Add movable bundles that stay where they are; their places follow one another."""
+        size = len(names)
+        self.at.extend(range(place, place + size))
+        self.names.extend(names)
+        self.owner.extend(repeat(owner, size))
+        self.intended.extend(repeat(owner, size))
+        self.movable.extend(repeat(True, size))
 
 
 def brokers_of(brokers: Sequence[Snapshot]) -> Brokers:
