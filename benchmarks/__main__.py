@@ -1,6 +1,6 @@
 """``python -m benchmarks``: measure, record, document.
 
-(nothing)     run every benchmark, print a table, write build/bench.json after each
+(nothing)     run every benchmark but scale, print a table, write build/bench.json after each
 --only NAME   run one
 --quick       run those that need no job
 --record      copy the runs of build/bench.json into benchmarks/results.json
@@ -21,7 +21,7 @@ import typer
 from rich.console import Console
 
 from agent.logs import log_to_stderr
-from benchmarks.catalogue import BENCHMARKS, QUICK
+from benchmarks.catalogue import BENCHMARKS, QUICK, WHOLE
 from benchmarks.document import DOCUMENT, RESULTS, document, read_runs
 from benchmarks.running import run, save_runs
 from benchmarks.table import table
@@ -51,7 +51,7 @@ def main(
         return
     BUILD.mkdir(exist_ok=True)
     log_to_stderr(logging.WARNING)
-    names = (only,) if only else QUICK if quick else tuple(BENCHMARKS)
+    names = (only,) if only else QUICK if quick else WHOLE
     chosen = {name: BENCHMARKS[name] for name in names}
     failed = run(chosen, OUTCOME, LOG)
     runs = [found for name, found in read_runs(OUTCOME).items() if name in chosen]

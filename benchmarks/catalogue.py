@@ -20,6 +20,7 @@ from benchmarks import (
     page,
     plans,
     restart,
+    scale,
     starts,
     why,
 )
@@ -44,7 +45,11 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = {
     "api": api.measure,
     "page": page.measure,
     "exposition": exposition.measure,
+    "scale": scale.measure,
 }
+
+WHOLE: Final = tuple(name for name in BENCHMARKS if name != "scale")
+"""What is measured together, in 40 minutes; `scale` takes half as long again."""
 
 QUICK: Final = (
     "plans",

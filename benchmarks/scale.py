@@ -10,8 +10,7 @@ one's. What precedes the first round, and the first minute after it, in which th
 not count. At the end the job is killed as by kill -9 and started again: how long until it has
 decided the next round.
 
-``python -m benchmarks.scale`` measures both shapes and prints the figures; CLUSTERS BROKERS SECONDS
-after it, another one. It is in no other run: it takes half an hour on a machine of its own.
+``python -m benchmarks.scale CLUSTERS BROKERS SECONDS`` measures another shape, and prints it.
 """
 
 from __future__ import annotations
@@ -77,6 +76,11 @@ class Look(NamedTuple):
 
 
 SHAPES: Final = (Shape(1, 10_000, 300.0), Shape(100, 100, 300.0))
+
+
+def measure(folder: Path) -> list[Figure]:
+    """Each shape with servers and a job of its own."""
+    return [found for shape in SHAPES for found in look_at(shape, folder / str(shape))]
 
 
 def look_at(shape: Shape, folder: Path) -> list[Figure]:
@@ -192,10 +196,8 @@ def _cpu_seconds(pid: int) -> float:
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1:]
-    shapes = [Shape(int(asked[0]), int(asked[1]), float(asked[2]))] if asked else SHAPES
-    for shape in shapes:
-        with tempfile.TemporaryDirectory(prefix="trimtab-bench-") as scratch:
-            found = look_at(shape, Path(scratch) / "scale")
-        for each in found:
-            print(f"{each.name} {each.value:g} {each.unit}: {each.says}", flush=True)
+    clusters, brokers, seconds = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="trimtab-bench-") as scratch:
+        found = look_at(Shape(int(clusters), int(brokers), float(seconds)), Path(scratch) / "scale")
+    for each in found:
+        print(f"{each.name} {each.value:g} {each.unit}: {each.says}")
