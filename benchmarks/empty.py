@@ -63,7 +63,8 @@ def empty_pair(spark: SparkSession, source: KafkaSource, *, decoded: bool = Fals
     key = "broker"
     if decoded:
         key = "shard"
-        reports = reports.mapInArrow(decode_batches, PARCELS).select("cluster", key)
+        parcels = reports.mapInArrow(decode_batches, PARCELS)
+        reports = parcels.select(f.lit("bench").alias("cluster"), key)
     counts = reports.groupBy("cluster", key).transformWithState(
         Counting(), _SCHEMA, outputMode="Append", timeMode="ProcessingTime"
     )

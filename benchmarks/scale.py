@@ -75,7 +75,7 @@ class Look(NamedTuple):
     restart_s: float
 
 
-SHAPES: Final = (Shape(1, 10_000, 300.0), Shape(100, 100, 300.0))
+SHAPES: Final = (Shape(1, 10_000, 180.0), Shape(100, 100, 180.0))
 
 
 def measure(folder: Path) -> list[Figure]:

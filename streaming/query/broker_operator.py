@@ -22,34 +22,39 @@ from streaming.query.rows import spark_row
 from streaming.query.state import STATE, payload_of
 from trimtab.intake.expiry import is_forgotten
 from trimtab.intake.snapshot import READ, SCHEMA, IntakeSettings
+from trimtab.model import parse_subject
 
-SNAPSHOTS: Final = f"snapshots_in_{SHARDS}_shards"
-"""State: broker to its snapshot. The name says how many shards there are, so that a checkpoint with
-another number is refused and not misread."""
+SNAPSHOTS: Final = f"snapshots_of_{SHARDS}_shards"
+"""State: cluster and broker to the snapshot. The name says how many shards there are, so that a
+checkpoint with another number is refused and not misread."""
 
 
 class BrokerOperator(StatefulProcessor):
-    """Keyed by (cluster, shard); records with a bad key have an empty string as cluster."""
+    """Keyed by shard."""
 
     def __init__(self, settings: IntakeSettings) -> None:
         self._settings = settings
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._snapshots = handle.getMapState(SNAPSHOTS, "broker string", STATE)
+        self._snapshots = handle.getMapState(SNAPSHOTS, "cluster string, broker string", STATE)
 
     def handleInputRows(
-        self, key: Any, rows: Iterator[Any], timerValues: TimerValues
+        self,
+        key: Any,  # noqa: ARG002 - Spark passes it by this name
+        rows: Iterator[Any],
+        timerValues: TimerValues,
     ) -> Iterator[SparkRow]:
-        cluster, now_ms = key[0], timerValues.getCurrentProcessingTimeInMs()
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
         parcel = unpack_all([bytes(row.parcel) for row in rows])
         yield from map(spark_row, parcel.letters)
         looks = set[int]()
-        for broker, arrivals in parcel.arrivals.items():
-            stored = payload_of(self._snapshots.getValue((broker,)), READ, "snapshots")
-            taken = take_arrivals((cluster, broker), arrivals, stored, self._settings, now_ms)
+        for name, arrivals in parcel.arrivals.items():
+            subject = parse_subject(name)
+            stored = payload_of(self._snapshots.getValue(subject), READ, "snapshots")
+            taken = take_arrivals(subject, arrivals, stored, self._settings, now_ms)
             if taken.payload:
-                self._snapshots.updateValue((broker,), (SCHEMA, taken.payload))
+                self._snapshots.updateValue(subject, (SCHEMA, taken.payload))
             looks.add(taken.look_ms)
             yield from map(spark_row, taken.rows)
         if looks := looks - {0}:
@@ -65,9 +70,9 @@ class BrokerOperator(StatefulProcessor):
     ) -> Iterator[SparkRow]:
         now_ms = timerValues.getCurrentProcessingTimeInMs()
         # All of them first: what is read does not change meanwhile.
-        for broker, stored in list(self._snapshots.iterator()):
+        for subject, stored in list(self._snapshots.iterator()):
             if is_forgotten(payload_of(stored, READ, "snapshots"), now_ms):
-                self._snapshots.removeKey(broker)
+                self._snapshots.removeKey(subject)
         return iter(())
 
     def close(self) -> None:

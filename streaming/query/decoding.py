@@ -10,13 +10,11 @@ import pyarrow as pa
 from sources.records import Report
 from sources.shards import parcel_up
 
-PARCELS: Final = "cluster string, shard int, parcel binary"
+PARCELS: Final = "shard int, parcel binary"
 """One row for a shard's reports in a record batch."""
 
 _SUBJECT: Final = ("cluster", "broker")
-_TYPES: Final = pa.schema(
-    [("cluster", pa.string()), ("shard", pa.int32()), ("parcel", pa.binary())]
-)
+_TYPES: Final = pa.schema([("shard", pa.int32()), ("parcel", pa.binary())])
 
 
 def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -27,9 +25,6 @@ def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         reports = (Report(*values) for values in zip(*columns, strict=True))
         parcels = parcel_up(zip(subjects, reports, strict=True))
         yield pa.RecordBatch.from_pylist(
-            [
-                {"cluster": shard.cluster, "shard": shard.number, "parcel": parcel}
-                for shard, parcel in parcels.items()
-            ],
+            [{"shard": shard, "parcel": parcel} for shard, parcel in parcels.items()],
             schema=_TYPES,
         )

@@ -31,7 +31,7 @@ def source_of(kafka: KafkaConfig) -> KafkaSource:
 def snapshots_of(reports: DataFrame, intake: IntakeSettings) -> DataFrame:
     """What operator ① makes of the reports."""
     parcels = reports.mapInArrow(decode_batches, PARCELS)
-    return parcels.groupBy("cluster", "shard").transformWithState(
+    return parcels.groupBy("shard").transformWithState(
         BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
     )
 

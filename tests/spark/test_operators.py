@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from sources.arrivals import take_reports
 from sources.load_reports import select_reports
 from sources.records import Record, Report, report_of, row_of
-from sources.shards import Shard, parcel_up, unpack_all
+from sources.shards import parcel_up, shard_of, unpack_all
 from sources.topics import select_rows
 from streaming.query import memory_store
 from streaming.query.broker_operator import SNAPSHOTS, BrokerOperator
@@ -36,8 +36,9 @@ from trimtab.wire.columns import pack
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rows import Row, Tag
 
-SUBJECT, OTHER = ("c", "b:1"), ("c", "b:17")
-SHARD = tuple(Shard.of(SUBJECT))
+SUBJECT, OTHER = ("c", "b:1"), ("d", "b:1")
+"""Both are of one shard."""
+SHARD = shard_of("c/b:1")
 INTAKE = IntakeSettings(sample_interval=1.0)
 KAFKA = (
     "topic string, partition int, offset bigint, at bigint, key binary, value binary, "
@@ -57,14 +58,14 @@ def record(offset: int, value: bytes | None, key: bytes | None = b"c/b:1") -> Re
 
 BATCHES = (
     [record(2, said(30.0)), record(1, said(20.0)), record(3, b"{")],
-    [record(2, said(99.0)), record(4, said(40.0)), record(5, said(7.0, 1), b"c/b:17")],
+    [record(2, said(99.0)), record(4, said(40.0)), record(5, said(7.0, 1), b"d/b:1")],
     [record(1, said(99.0))],
 )
-"""News, poison, a duplicate, another broker of the shard, and something old."""
+"""News, poison, a duplicate, a broker of that name in another cluster, and something old."""
 
 
 def test_the_broker_operator_is_take_reports() -> None:
-    tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
+    tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
     held = {SUBJECT: b"", OTHER: b""}
     for batch in BATCHES:
         expected = list[Row]()
@@ -75,7 +76,7 @@ def test_the_broker_operator_is_take_reports() -> None:
             held[subject] = payload or stored
         told = tester.test(SHARD, _parcels(batch))
         assert sorted(told) == sorted(map(spark_row, expected))
-        assert _snapshots_in(tester) == {at[1]: (SCHEMA, held[at]) for at in held if held[at]}
+        assert _snapshots_in(tester) == {at: (SCHEMA, held[at]) for at in held if held[at]}
 
 
 @pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
@@ -137,21 +138,21 @@ def stored(tester: TwsTester) -> Memory:
 
 
 def test_a_broker_operator_refuses_another_schema() -> None:
-    tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
-    tester.updateMapState(SNAPSHOTS, SHARD, {(SUBJECT[1],): (99, b"")})
+    tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
+    tester.updateMapState(SNAPSHOTS, SHARD, {SUBJECT: (99, b"")})
     with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 2")):
         tester.test(SHARD, _parcels(BATCHES[0]))
 
 
 def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
     """The shard's timer is set once a day, and spares those that reported since."""
-    tester = TwsTester(_PairKeyed(INTAKE), timeMode="ProcessingTime")
+    tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
     day = 24 * 3600 * 1000
-    mine, others = record(1, said(20.0)), record(1, said(20.0, 1), b"c/b:17")
+    mine, others = record(1, said(20.0)), record(1, said(20.0, 1), b"d/b:1")
     tester.test(SHARD, _parcels([replace(mine, at=1000), replace(others, at=1000)]))
     tester.setProcessingTime(day + 5000)
     tester.test(SHARD, _parcels([replace(mine, offset=2, at=day + 5000)]))
-    for now_ms, known in ((2 * day - 1, {"b:1", "b:17"}), (2 * day, {"b:1"}), (3 * day, set())):
+    for now_ms, known in ((2 * day - 1, {SUBJECT, OTHER}), (2 * day, {SUBJECT}), (3 * day, set())):
         assert list(tester.setProcessingTime(now_ms)) == []
         assert _snapshots_in(tester).keys() == known
 
@@ -162,9 +163,9 @@ def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
     return [SparkRow("parcel")(parcel) for parcels in made for parcel in parcels.values()]
 
 
-def _snapshots_in(tester: TwsTester) -> dict[str, tuple[int, bytes]]:
+def _snapshots_in(tester: TwsTester) -> dict[tuple[str, str], tuple[int, bytes]]:
     held = tester.peekMapState(SNAPSHOTS, SHARD).items()
-    return {broker: (schema, bytes(payload)) for (broker,), (schema, payload) in held}
+    return {(c, b): (schema, bytes(payload)) for (c, b), (schema, payload) in held}
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:
@@ -200,17 +201,17 @@ def test_reports_are_decoded_where_they_are_read(spark: SparkSession) -> None:
     ]
     records += [record(200, b"{"), record(201, said(1.0), b"nobody")]
     rows = select_reports(_kafka(spark, records)).mapInArrow(decode_batches, PARCELS).collect()
-    found: dict[Shard, list[bytes]] = defaultdict(list)
+    found: dict[int, list[bytes]] = defaultdict(list)
     for row in rows:
-        found[Shard(row.cluster, row.shard)].append(bytes(row.parcel))
+        found[row.shard].append(bytes(row.parcel))
     letters, arrivals = [], dict[str, list[int]]()
     for shard, packed in found.items():
         parcel = unpack_all(packed)
-        letters += [(shard.cluster, letter.subject) for letter in parcel.letters]
-        assert all(Shard.of((shard.cluster, broker)) == shard for broker in parcel.arrivals)
+        letters += [(letter.cluster, letter.subject) for letter in parcel.letters]
+        assert all(shard_of(subject) == shard for subject in parcel.arrivals)
         arrivals |= {b: [each.sequence for each in told] for b, told in parcel.arrivals.items()}
     assert sorted(letters) == [("", "0/201"), ("c", "0/200")]
-    assert arrivals == {f"b:{row}": list(range(row, 100, 40)) for row in range(40)}
+    assert arrivals == {f"c/b:{row}": list(range(row, 100, 40)) for row in range(40)}
 
 
 def test_spark_reads_an_intent_as_a_replay_does(spark: SparkSession) -> None:
@@ -231,16 +232,6 @@ def test_spark_reads_an_intent_as_a_replay_does(spark: SparkSession) -> None:
     rows = select_rows(_kafka(spark, records), Tag.INTENT).collect()
     found = [Row(*row)._replace(payload=bytes(row.payload)) for row in rows]
     assert found == [row_of(each, Tag.INTENT) for each in records]
-
-
-class _PairKeyed(BrokerOperator):
-    """TwsTester knows keys of one column only, and wraps it in a tuple."""
-
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[SparkRow]:
-        return super().handleInputRows(key[0], rows, timerValues)
-
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
-        return super().handleExpiredTimer(key[0], timerValues, expiredTimerInfo)
 
 
 def _snapshots() -> list[list[Row]]:

@@ -106,7 +106,7 @@ def test_a_checkpoint_of_another_schema_is_refused(
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
             out = list(super().handleInputRows(key, rows, timerValues))
             for broker in HELD:
-                self._snapshots.updateValue((broker,), (99, b"from the future"))
+                self._snapshots.updateValue((CLUSTER, broker), (99, b"from the future"))
             return iter(out)
 
     with monkeypatch.context() as patched:

@@ -120,6 +120,11 @@ def test_a_new_one_is_begun(tmp_path: Path, begun: bool) -> None:
             f"has no {SNAPSHOTS}: another version of trimtab wrote it",
             id="a key for each broker",
         ),
+        pytest.param(
+            lambda at: operator(at, 1, variable="snapshots_in_16_shards"),
+            f"has no {SNAPSHOTS}: another version of trimtab wrote it",
+            id="shards of each cluster",
+        ),
         pytest.param(lambda at: operator(at, 2), "3 operators with state", id="more operators"),
         pytest.param(
             lambda at: offsets(at, 4, *SOURCES, partitions="8"),

@@ -14,19 +14,18 @@ _CLUSTER_OPERATOR, _BROKER_OPERATOR = 0, 1
 
 def broker_snapshots(spark: SparkSession, checkpoint: str) -> dict[tuple[str, str], bytes]:
     """Operator ①: cluster and broker to the packed snapshot, from its maps of shards."""
-    return _snapshots(spark, checkpoint, _BROKER_OPERATOR, SNAPSHOTS)
+    rows = _rows(spark, checkpoint, _BROKER_OPERATOR, SNAPSHOTS)
+    return {tuple(row.user_map_key): bytes(row.user_map_value.payload) for row in rows}
 
 
 def cluster_snapshots(spark: SparkSession, checkpoint: str) -> dict[tuple[str, str], bytes]:
     """Operator ②: the same from its map of brokers."""
-    return _snapshots(spark, checkpoint, _CLUSTER_OPERATOR, "snapshots")
+    rows = _rows(spark, checkpoint, _CLUSTER_OPERATOR, "snapshots")
+    return {(r.key.cluster, r.user_map_key.broker): bytes(r.user_map_value.payload) for r in rows}
 
 
-def _snapshots(
-    spark: SparkSession, checkpoint: str, operator: int, variable: str
-) -> dict[tuple[str, str], bytes]:
+def _rows(spark: SparkSession, checkpoint: str, operator: int, variable: str) -> list[Any]:
     # The reader tells an endpoint what it loads, which only the manager of streams sets up.
     _ = spark.streams
     read = spark.read.format("statestore").option("operatorId", operator)
-    rows: list[Any] = read.option("stateVarName", variable).load(checkpoint).collect()
-    return {(r.key.cluster, r.user_map_key.broker): bytes(r.user_map_value.payload) for r in rows}
+    return list(read.option("stateVarName", variable).load(checkpoint).collect())
