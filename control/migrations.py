@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from trimtab.migration.migration import Counts, Migration, sum_up
+from trimtab.migration.kept import Migrations
+from trimtab.migration.migration import Counts, Migration, Target, sum_up
 from trimtab.migration.progress import estimate_end
 from trimtab.wire.topics import TopicRecord
 
@@ -57,6 +59,25 @@ class Report:
     """Topics whose last step failed."""
     cut: bool
     """Whether there are more of either."""
+
+
+MOST_SCOPES: Final = 20
+"""That one note names. More: nobody reads them."""
+
+
+def standing_notes(scope: str, target: Target, kept: Migrations) -> Iterator[str]:
+    """What a migration of a scope would leave where it is, as it has migrated before."""
+    greens = defaultdict[str, list[str]](list)
+    for each in kept.inside(scope):
+        greens["" if each.target == target else each.target.web].append(each.scope)
+    for web, scopes in sorted(greens.items()):
+        names = ", ".join(sorted(scopes)[:MOST_SCOPES])
+        if len(scopes) > MOST_SCOPES:
+            names += f" and {len(scopes) - MOST_SCOPES} more"
+        if web:
+            yield f"note: these stay on {web}, where they have migrated: {names}"
+        else:
+            yield f"note: these are there already, and nothing is done for them: {names}"
 
 
 def tell(migration: Migration, counting: Counting, now_ms: int) -> Told:

@@ -31,6 +31,7 @@ from control.listing import (
     list_bundles,
     read_namespace,
 )
+from control.migrations import standing_notes
 from control.reports import newest_values
 from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
@@ -251,6 +252,7 @@ class ControlPlane:
             raise Objections(flaws)
         notes = list(note(intent, last, memory, existing))
         if green is not None:
+            notes += standing_notes(find_scope(intent), green, memory.migrations)
             full = last.settings().round.overloaded_threshold
             notes += green_notes(green, whole_load(last.regular.summary), full, asked)
         return notes

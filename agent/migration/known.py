@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from agent.migration.taking import Case
 from trimtab.migration.migration import Migration, Target
-from trimtab.migration.scopes import covers, is_system
+from trimtab.migration.scopes import is_system
 from trimtab.migration.topic_life import MAY_ENLIST, REDIRECTING, TopicState
 from trimtab.wire.topics import TopicOutcome, TopicRecord
 
@@ -70,7 +70,7 @@ class KnownTopics:
 
     def _overtaken(self, topic: str, migration: Migration) -> bool:
         others = self.migrations.values()
-        return any(each.at > migration.at and covers(each.scope, topic) for each in others)
+        return any(each.at > migration.at and each.has(topic) for each in others)
 
     def cases(self, bundle: str) -> Iterator[Case]:
         """Every topic of a bundle that has a record."""
@@ -84,7 +84,7 @@ class KnownTopics:
         open_now = [each for each in self.migrations.values() if each.state in MAY_ENLIST]
         records = self._bundles.get(bundle, {})
         for topic in sorted(topics) if open_now else ():
-            migration = next((each for each in open_now if covers(each.scope, topic)), None)
+            migration = next((each for each in open_now if each.has(topic)), None)
             record = records.get(topic)
             if migration is None or (record and record.migration == migration.id):
                 continue

@@ -29,7 +29,7 @@ from agent.migration.taking import Case, restore, take
 from agent.ports import Topics
 from trimtab.migration.life import UNDER_WAY
 from trimtab.migration.migration import Target
-from trimtab.migration.scopes import CLUSTER, is_system, overlap
+from trimtab.migration.scopes import is_system
 from trimtab.migration.steps import Step
 from trimtab.migration.topic_life import FORGETTABLE, MAY_ENLIST, TopicEvent, TopicState
 from trimtab.model import Epoch, namespace_of
@@ -195,7 +195,7 @@ class Mover:
         named = [
             Named(bundle=bundle, epoch=epoch, migration=each.id, wave=each.wave)
             for each in self._known.migrations.values()
-            if each.state in MAY_ENLIST and _touches(each.scope, bundle)
+            if each.state in MAY_ENLIST and each.touches(namespace_of(bundle))
         ]
         new = [
             each
@@ -243,8 +243,3 @@ class Mover:
         )
         problem = (why or "no reason given")[:LONGEST_PROBLEM]
         self._records.ask(bundle, msgspec.structs.replace(change, problem=problem))
-
-
-def _touches(scope: str, bundle: str) -> bool:
-    """Whether topics of a bundle can be in the scope."""
-    return scope == CLUSTER or overlap(scope, namespace_of(bundle))

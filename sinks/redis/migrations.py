@@ -15,7 +15,6 @@ from sinks.redis.scripts import migrations_script, run
 from sinks.redis.server.connections import translate_errors
 from trimtab.migration.kept import MOST, find_surplus
 from trimtab.migration.migration import Counts, Migration
-from trimtab.migration.scopes import overlap
 from trimtab.model import is_bundle, namespace_of
 from trimtab.view import is_monitoring
 from trimtab.wire.command import Command, CommandKind
@@ -158,7 +157,7 @@ def _command(migration: Migration) -> str:
 
 def _concerns(migration: Migration, bundle: str) -> bool:
     """Whether topics of a bundle can be in the scope; brokers' own for monitoring migrate never."""
-    return overlap(migration.scope, namespace_of(bundle)) and not is_monitoring(bundle)
+    return migration.touches(namespace_of(bundle)) and not is_monitoring(bundle)
 
 
 def _whole(text: bytes) -> int:

@@ -17,7 +17,8 @@ from tests.agent.support import Recorder
 from tests.support.migrating_place import BUNDLE, ONE, TWO, A, B, Place
 from tests.support.migrations import GREEN
 from trimtab.migration.life import MigrationState
-from trimtab.migration.migration import Counts, Target, Wave
+from trimtab.migration.migration import Counts, Migration, Target, Wave
+from trimtab.migration.scopes import CLUSTER
 from trimtab.migration.topic_life import TopicState
 from trimtab.model import Epoch
 from trimtab.wire.topics import TopicRecord
@@ -93,6 +94,32 @@ def test_a_topic_of_a_later_wave_is_listed_and_left(place: Place) -> None:
     assert place.store.counts("m")["1"] == Counts(active=1)
     place.migrate(waves=(Wave((TWO,)),), wave=1)
     assert "terminate one" in place.look()
+
+
+def test_topics_that_had_migrated_before_stay_where_they_are(place: Place) -> None:
+    """The whole cluster goes elsewhere; what is made anew goes where the rest of its scope went."""
+    place.storage.topic(ONE)
+    place.migrate(scope=ONE)
+    place.look()
+    place.look()
+    place.migrate(MigrationState.COMPLETED, scope=ONE)
+    elsewhere = Target(serviceUrl="http://other:8080", brokerServiceUrl="pulsar://other:6650")
+    whole = Migration("w", "c", CLUSTER, elsewhere, apart=(ONE,), at=1)
+    place.store.known["w"] = whole
+    place.storage.topic(TWO)
+    assert place.look() == ["create two", "hold two", "terminate two"]
+    assert (place.mover.green_for(ONE), place.mover.green_for(TWO)) == (GREEN, elsewhere)
+    new = f"{ONE}-partition-1"
+    assert place.asked(new) is AskAgain
+    place.look()
+    assert place.asked(new) == GREEN
+    assert place.store.records[new].migration == "m"
+
+
+def test_a_bundle_all_of_whose_topics_had_migrated_is_not_named_again(place: Place) -> None:
+    place.store.known["w"] = Migration("w", "c", CLUSTER, GREEN, apart=("t/ns",))
+    place.look()
+    assert place.store.marks == {}
 
 
 def test_a_pause_begins_nothing_and_drains_what_was_terminated(place: Place) -> None:

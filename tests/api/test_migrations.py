@@ -20,6 +20,7 @@ from tests.support.green_server import green
 from trimtab.migration.migration import Migration, Target
 from trimtab.migration.scopes import namespace_of
 from trimtab.migration.topic_life import TopicState
+from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import topics_key
 from trimtab.wire.topics import TopicRecord
 
@@ -95,6 +96,38 @@ def test_bad_input_is_refused_with_all_reasons_at_once(
     twice = begin(api, here, NOWHERE, scope="t/two")
     assert twice.status_code == 409
     assert "does not answer" in twice.json()["reason"]
+
+
+def test_a_plan_of_the_cluster_says_what_has_migrated_before(
+    kafka: KafkaServer, redis_server: RedisServer, url: str
+) -> None:
+    with (
+        green({"clusters": ["other"], "brokers/other": ["o:8080"]}) as elsewhere,
+        run_prompt_job(kafka, redis_server) as job,
+        TestClient(create_app(Context(job, job.cluster_name))) as api,
+    ):
+        here = f"/trimtab/v1/clusters/{job.cluster_name}"
+        for scope, web in (("t/one", url), ("t/two", elsewhere), ("t/three", elsewhere)):
+            begun = begin(api, here, web, scope=scope).json()["id"]
+            done = {"counts": [{"migrated": 1}], "migration": begun}
+            asked = {"id": f"{begun}/done", "cluster": job.cluster_name, **done}
+            kind = IntentKind.MIGRATION_PROGRESS
+            job.send(msgspec.convert({**asked, "kind": kind}, Intent))
+        body = {"target": urls(url)}
+        planned = api.post(f"{here}/migrations", json=body, params={"dryRun": True})
+        assert [
+            each for each in planned.json()["notes"] if "migrated" in each or "there" in each
+        ] == [
+            "note: these are there already, and nothing is done for them: t/one",
+            f"note: these stay on {elsewhere}, where they have migrated: t/three, t/two",
+        ]
+        assert begin(api, here, url).json()["state"] == "done"
+        [whole] = [
+            m["migration"]
+            for m in api.get(f"{here}/migrations").json()
+            if m["migration"]["scope"] == "cluster"
+        ]
+        assert sorted(whole["apart"]) == ["t/one", "t/three", "t/two"]
 
 
 def test_green_is_asked_once_for_each_thing(api: TestClient, job: PromptJob) -> None:

@@ -38,6 +38,7 @@ from trimtab.ownership import SERVING, State
 from trimtab.store.ring import position
 from trimtab.wire.command import CommandKind
 from trimtab.wire.keys import (
+    bundles_key,
     lease_key,
     migrated_key,
     named_key,
@@ -556,6 +557,23 @@ def test_what_was_counted_of_an_old_migration_goes_with_it(
 
 def _named(name: str, cluster: str, state: MigrationState) -> Migration:
     return Migration(name, cluster, "t/" + name, GREEN, state)
+
+
+def test_bundles_of_what_had_migrated_before_are_not_waited_for(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    """Their owners name no topic of theirs: the migration would never end."""
+    place, client = there
+    for bundle in (BUNDLE, "public/stock/0x00000000_0xffffffff"):
+        client.zadd(bundles_key(place.cluster), {bundle: 0})
+    topic = "persistent://public/stock/parts"
+    unnamed = {
+        apart: Migrations(client).unnamed(
+            Migration("m", place.cluster, CLUSTER, GREEN, apart=apart)
+        )
+        for apart in ((), (topic,), ("public/stock",), ("public/stock", "public/orders"))
+    }
+    assert [*unnamed.values()] == [2, 2, 1, 0]
 
 
 def test_names_of_bundles_are_kept_while_topics_may_be_enlisted(

@@ -212,6 +212,15 @@ def test_new_topics_of_a_migrated_scope_are_created_on_green(state: MigrationSta
     assert not it.takes_new(OTHERS[1])
 
 
+def test_topics_that_had_migrated_before_are_none_of_the_whole() -> None:
+    whole = replace(RUNNING, apart=("public/orders", OTHERS[1]))
+    left = [TOPIC, PARTITION, OTHERS[0], OTHERS[2], OTHERS[1], f"{OTHERS[1]}-partition-0"]
+    assert not any(whole.has(topic) or whole.takes_new(topic) for topic in left)
+    assert whole.takes_new("persistent://public/stock/bolts")
+    touched = [s for s in ("public/orders", "public/stock", OTHERS[1], TOPIC) if whole.touches(s)]
+    assert touched == ["public/stock"]
+
+
 def test_new_topics_of_a_wave_that_waits_are_created_on_blue() -> None:
     it = replace(RUNNING, waves=(Wave(("public/stock",)),))
     assert (it.takes_new(OTHERS[1]), it.takes_new(TOPIC)) == (True, False)

@@ -165,14 +165,63 @@ def test_a_scope_inside_one_that_migrates_is_refused(taken: str, scope: str) -> 
     assert states(it) == {"first": "running"}
 
 
-def test_a_cluster_of_which_a_namespace_has_migrated_goes_on_by_namespaces() -> None:
+@pytest.mark.parametrize(("done", "scope"), [("t/one", CLUSTER), (TOPIC, "t/one")])
+def test_a_scope_migrates_whole_though_a_part_of_it_has_migrated(done: str, scope: str) -> None:
+    it = cluster()
+    it.take([start(done, "first"), progress_of("first", Counts(migrated=1))], 1000)
+    assert states(it) == {"first": "completed"}
+    assert after(it, 2000, start(scope, "whole")) == [("whole", "done", "")]
+    first, whole = it.memory.migrations.items
+    assert (first.apart, whole.apart) == ((), (done,))
+    assert (whole.has(TOPIC), whole.touches(done)) == (False, False)
+    assert whole.has("persistent://t/one/y") is (done == TOPIC)
+    assert whole.touches("t/one") is (done == TOPIC)
+
+
+def test_pulsars_flag_of_a_cluster_leaves_namespaces_that_have_migrated() -> None:
+    """As Pulsar does, which keeps both flags apart."""
     it = cluster()
     it.take([start(name="first"), progress_of("first", Counts(migrated=1))], 1000)
-    assert states(it) == {"first": "completed"}
-    rows, _ = it.take([start(CLUSTER, "whole")], 2000)
+    flag = said(Kind.CLUSTER_MIGRATION, id="f", target=TO_GREEN, migrated=True)
+    assert after(it, 2000, flag) == [("f", "done", "")]
+    assert it.memory.migrations.items[1].apart == ("t/one",)
+    it.take([said(Kind.CLUSTER_MIGRATION, target=TO_GREEN)], 3000)
+    assert states(it) == {"first": "completed", "f": "rolling-back"}
+
+
+def test_a_cluster_does_not_migrate_while_a_part_of_it_does() -> None:
+    it = cluster()
+    it.take([start(name="first"), progress_of("first", Counts(migrated=1))], 1000)
+    it.take([start("t/two", "second")], 2000)
+    assert after(it, 3000, start(CLUSTER, "whole")) == [("whole", "refused", "already-migrating")]
+    assert states(it) == {"first": "completed", "second": "running"}
+
+
+def test_a_part_that_the_whole_left_may_come_back_and_go_again() -> None:
+    it = cluster()
+    it.take([start(name="first"), progress_of("first", Counts(migrated=1))], 1000)
+    it.take([start(CLUSTER, "whole")], 2000)
+    assert after(it, 3000, start(TOPIC, "part")) == [("part", "refused", "already-migrating")]
+    it.take([verb(Kind.MIGRATION_ROLL_BACK, "first"), progress_of("first", Counts())], 3000)
+    assert states(it) == {"first": "rolled-back", "whole": "running"}
+    assert after(it, 4000, start("t/one", "again")) == [("again", "done", "")]
+    assert after(it, 5000, start("t/two", "other")) == [("other", "refused", "already-migrating")]
+
+
+def test_a_part_of_a_part_that_came_back_goes_first() -> None:
+    """Nothing would take it: it is in neither of both."""
+    it = cluster()
+    it.take([start(TOPIC, "topic"), progress_of("topic", Counts(migrated=1))], 1000)
+    it.take([start("t/one", "first"), progress_of("first", Counts(migrated=1))], 2000)
+    it.take([verb(Kind.MIGRATION_ROLL_BACK, "topic"), progress_of("topic", Counts())], 3000)
+    rows, _ = it.take([start(CLUSTER, "whole")], 4000)
+    assert told(rows) == [("whole", "refused", "already-migrating")]
     [outcome] = [msgspec.json.decode(r.payload) for r in rows if r.tag == Tag.OUTCOME]
-    assert outcome["problems"][0].endswith("the cluster migrates namespace by namespace")
-    assert after(it, 3000, start("t/two", "second")) == [("second", "done", "")]
+    assert outcome["problems"] == [
+        f"scope: {TOPIC} has come back from where t/one has migrated to: migrate it first"
+    ]
+    it.take([start(TOPIC, "anew"), progress_of("anew", Counts(migrated=1))], 5000)
+    assert after(it, 6000, start(CLUSTER, "all")) == [("all", "done", "")]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from trimtab.migration.life import CLAIMING, UNDER_WAY
+from trimtab.migration.life import CLAIMING, UNDER_WAY, MigrationState
 from trimtab.migration.migration import Migration, Target
-from trimtab.migration.scopes import CLUSTER, overlap
+from trimtab.migration.scopes import CLUSTER, covers
 
 MOST: Final = 100
 """Remembered ones, the newest; more if more still claim their topics."""
@@ -29,8 +29,16 @@ class Migrations:
 
     def claiming(self, scope: str) -> list[Migration]:
         """Those that have topics of the scope, or may get some."""
+        return [each for each in self.items if each.state in CLAIMING and each.touches(scope)]
+
+    def inside(self, scope: str) -> list[Migration]:
+        """Those of narrower scopes that are completed: a migration of all of it leaves them."""
         return [
-            each for each in self.items if each.state in CLAIMING and overlap(each.scope, scope)
+            each
+            for each in self.items
+            if each.state is MigrationState.COMPLETED
+            and each.scope != scope
+            and covers(scope, each.scope)
         ]
 
     def flagged(self, scope: str) -> Migration | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from trimtab.migration.life import TRANSITIONS, MigrationEvent, MigrationState
-from trimtab.migration.scopes import covers, whole_topic
+from trimtab.migration.scopes import covers, overlap, scopes_of, whole_topic
 from trimtab.migration.topic_life import LEFT, TopicState
 
 _WHOLE: Final = 1 << 32
@@ -122,6 +122,9 @@ class Migration:
     state: MigrationState = MigrationState.RUNNING
     waves: tuple[Wave, ...] = ()
     """In order; topics of the scope that are in none of them follow as a last wave."""
+    apart: tuple[str, ...] = ()
+    """Scopes inside that had migrated before it began: they stay where they are, and their topics
+    are none of this migration's."""
     gate: Gate = Gate()
     check: float = 1.0
     """Seconds between two looks of an owner at a topic; 0: no step is taken."""
@@ -150,6 +153,18 @@ class Migration:
         """The migration after a legal event."""
         return replace(self, state=TRANSITIONS[self.state][event], **changes)
 
+    def has(self, topic: str) -> bool:
+        """Whether a topic migrates by it."""
+        return covers(self.scope, topic) and not self._leaves(topic)
+
+    def touches(self, scope: str) -> bool:
+        """Whether some topic of a scope can migrate by it."""
+        return overlap(self.scope, scope) and not self._leaves(scope)
+
+    def _leaves(self, scope: str) -> bool:
+        # Asked for each topic of a bundle: without a walk through `covers`.
+        return bool(self.apart) and not set(scopes_of(scope)).isdisjoint(self.apart)
+
     def wave_of(self, topic: str) -> int:
         """The wave, from 0, of a topic in the scope."""
         numbers = (number for number, wave in enumerate(self.waves) if wave.has(topic))
@@ -167,7 +182,7 @@ class Migration:
 
     def takes_new(self, topic: str) -> bool:
         """Whether a topic that does not exist yet is created on green."""
-        if not covers(self.scope, topic):
+        if not self.has(topic):
             return False
         if self.state is MigrationState.COMPLETED:
             return True

@@ -46,9 +46,14 @@ def whole_topic(topic: str) -> str:
     return partition[1] if partition else topic
 
 
+def scopes_of(topic: str) -> tuple[str, ...]:
+    """All scopes that have a topic, or a narrower scope."""
+    return CLUSTER, topic, whole_topic(topic), namespace_of(topic)
+
+
 def covers(scope: str, topic: str) -> bool:
     """Whether a topic is in a scope."""
-    return scope in (CLUSTER, topic, whole_topic(topic), namespace_of(topic))
+    return scope in scopes_of(topic)
 
 
 def overlap(one: str, other: str) -> bool:

@@ -124,6 +124,7 @@ def _begun(
         cluster=intent.cluster,
         scope=scope,
         target=target,
+        apart=tuple(each.scope for each in migrations.inside(scope)),
         waves=intent.waves,
         gate=intent.gate or Gate(),
         # Nobody has named a bundle yet: it is not complete before that.
@@ -142,11 +143,20 @@ def _after(it: Migration, event: MigrationEvent, why: str) -> Migration:
 
 
 def _taken(migrations: Migrations, scope: str) -> Iterator[Flaw]:
-    for each in migrations.claiming(scope) if is_scope(scope) else ():
-        problem = f"scope: {each.scope} is part of the migration {each.id}, which is {each.state}"
-        if each.state is MigrationState.COMPLETED and scope == CLUSTER:
-            problem += "; what is left of the cluster migrates namespace by namespace"
-        yield IntentRule.ALREADY_MIGRATING, problem
+    """What keeps a scope from migrating; not that parts of it have migrated."""
+    if not is_scope(scope):
+        return
+    inside = migrations.inside(scope)
+    for each in migrations.claiming(scope):
+        if each not in inside:
+            problem = f"scope: {each.scope} is part of the migration {each.id}, which is"
+            yield IntentRule.ALREADY_MIGRATING, f"{problem} {each.state}"
+    for each in inside:
+        for left in each.apart:
+            if not migrations.claiming(left):
+                # It would not go with the rest of its namespace, nor by a migration of its own.
+                problem = f"scope: {left} has come back from where {each.scope} has migrated to"
+                yield IntentRule.ALREADY_MIGRATING, f"{problem}: migrate it first"
 
 
 def _brokers(memory: Memory) -> Collection[str]:
