@@ -59,8 +59,10 @@ def _progress(told: Told) -> str:
         f"{format_count(total['backlog'], 'message')} left to read on blue",
         f"{total['errors']} of {format_count(total['attempts'], 'step')} failed",
     ]
-    if total["stays"]:
-        parts.append(f"{total['stays']} stay on green, which has taken writes of them")
+    if total["began"]:
+        parts.append(f"{total['began']} began there")
+    if written := total["stays"] - total["began"]:
+        parts.append(f"{written} stay there, as it has taken writes of them")
     return f"{it['state']}, wave {wave(it)}: {', '.join(parts)}"
 
 

@@ -46,6 +46,8 @@ class TopicTold:
     state: str
     backlog: int
     problem: str
+    began: bool
+    """It began on green: blue never had it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Report:
 
     told: Told
     stays: tuple[TopicTold, ...]
-    """Topics that a rollback left on green, which had taken writes of them."""
+    """Topics that a rollback leaves on green: they began there, or it has taken writes of them."""
     failing: tuple[TopicTold, ...]
     """Topics whose last step failed."""
     cut: bool
@@ -99,10 +101,12 @@ def report(told: Told, topics: Topics, most: int) -> Report:
         for topic, record in topics.of_namespace(migration.cluster, namespace):
             if record.migration != migration.id:
                 continue
-            row = TopicTold(topic, record.state.value, record.backlog, record.problem)
+            row = TopicTold(topic, record.state.value, record.backlog, record.problem, record.began)
             if record.stays:
                 stays.append(row)
             if record.problem:
                 failing.append(row)
     cut = len(stays) > most or len(failing) > most
-    return Report(told, tuple(sorted(stays)[:most]), tuple(sorted(failing)[:most]), cut)
+    # Those first that a person must know of: what began there needs nothing.
+    stays.sort(key=lambda each: (each.began, each.topic))
+    return Report(told, tuple(stays[:most]), tuple(sorted(failing)[:most]), cut)

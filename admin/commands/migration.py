@@ -156,20 +156,21 @@ def roll_back(_: Session, migration: Migration) -> Change:
 @migration_commands.command("report")
 @reads
 def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
-    """Show what became of a migration, with the topics that stay and those that fail."""
+    """Show what became of a migration: topics that began on green or stay there, and that fail."""
     found = session.get(f"migrations/{migration}/report", limit=limit)
-    rows = [{"kind": kind, **row} for kind in ("stays", "failing") for row in found[kind]]
+    stays = ({"kind": "began" if row["began"] else "stays", **row} for row in found["stays"])
+    rows = [*stays, *({"kind": "failing", **row} for row in found["failing"])]
     columns = {"kind": text, "topic": text, "state": text, "backlog": text, "problem": text}
     said = notes(found["told"], session.cluster, reported=True)
     if not rows:
-        good = Text("no topic stays on green after a rollback, and the last step of none failed")
+        good = Text("a rollback leaves no topic on green, and the last step of none failed")
         return Shown(found, lines=[good], notes=said)
     more = ["there are more topics: --limit"] if found["cut"] else []
     return Shown(found, rows, columns, notes=more + said)
 
 
 _COUNTS = dict.fromkeys(
-    ("active", "replicating", "terminated", "draining", "migrated", "stays", "backlog", "errors"),
+    ("active", "replicating", "terminated", "draining", "migrated", "stays", "began", "backlog", "errors"),
     text,
 )
 

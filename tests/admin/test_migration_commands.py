@@ -56,6 +56,21 @@ def test_the_first_lines_say_what_goes_where_and_how_far_it_is() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("stays", "began", "said"),
+    [
+        (3, 0, ", 3 stay there, as it has taken writes of them"),
+        (3, 3, ", 3 began there"),
+        (3, 1, ", 1 began there, 2 stay there, as it has taken writes of them"),
+    ],
+)
+def test_what_began_on_green_is_told_apart_from_what_it_took_writes_of(
+    stays: int, began: int, said: str
+) -> None:
+    counts = Counts(migrated=9, stays=stays, began=began, attempts=9)
+    assert say(RUNNING, counts)[1].endswith("0 of 9 steps failed" + said)
+
+
 def test_what_holds_a_migration_up_is_said_with_what_to_type() -> None:
     failed = Counts(active=8, replicating=1, migrated=1, attempts=40, errors=9)
     stopped = advance(RUNNING, (failed,), 0, NOW)
@@ -123,11 +138,17 @@ def test_status_and_report_show_each_namespace_and_each_topic_that_fails(
     one = run(job, kafka, redis_server, "status", "m")
     assert one.stdout.splitlines()[1].split()[:2] == ["t/one", "1"]
     assert "2 of 3 topics on green" in one.stderr
-    assert "no topic stays" in run(job, kafka, redis_server, "report", "m").stdout
+    assert "leaves no topic on green" in run(job, kafka, redis_server, "report", "m").stdout
     for name in ("one", "two"):
         record = TopicRecord(state=TopicState.ACTIVE, migration="m", problem="green answers 403")
         key = topics_key(job.cluster_name, "t/one")
         job._redis.hset(key, f"persistent://t/one/{name}", msgspec.json.encode(record))
+    for name, began in (("new", True), ("old", False)):
+        record = TopicRecord(state=TopicState.MIGRATED, migration="m", stays=True, began=began)
+        job._redis.hset(key, f"persistent://t/one/{name}", msgspec.json.encode(record))
+    whole = run(job, kafka, redis_server, "report", "m").stdout.splitlines()
+    assert [line.split()[0] for line in whole[1:]] == ["stays", "began", "failing", "failing"]
+    job._redis.hdel(key, "persistent://t/one/new", "persistent://t/one/old")
     report = run(job, kafka, redis_server, "report", "m", "--limit", "1")
     assert report.stdout.splitlines()[1].split()[:3] == [
         "failing",

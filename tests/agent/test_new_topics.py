@@ -46,7 +46,7 @@ def test_a_new_topic_is_recorded_as_one_that_stays_before_its_client_is_sent_awa
     place.mover.look(lambda: None)
     assert (place.state(), place.store.records[ONE].stays) == ("migrated", True)
     assert place.asked(ONE) == GREEN
-    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
+    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1, began=1)
     for state in (MigrationState.ROLLING_BACK, MigrationState.ROLLED_BACK):
         place.migrate(state)
         assert place.look() == []
@@ -114,7 +114,7 @@ def test_a_lost_answer_to_the_record_of_a_new_topic_is_found_by_the_next_questio
     assert place.asked(ONE) is AskAgain
     place.mover.look(lambda: None)
     assert place.asked(ONE) == GREEN
-    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
+    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1, began=1)
 
 
 def test_a_topic_that_users_deleted_and_ask_for_again_is_new(place: Place) -> None:
@@ -126,7 +126,7 @@ def test_a_topic_that_users_deleted_and_ask_for_again_is_new(place: Place) -> No
     assert place.asked(ONE) is AskAgain
     place.mover.look(lambda: None)
     assert (place.asked(ONE), place.state()) == (GREEN, "migrated")
-    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1)
+    assert place.store.counts("m")["0"] == Counts(migrated=1, stays=1, began=1)
 
 
 def test_a_topic_in_a_bundle_of_another_owner_is_not_recorded(place: Place) -> None:

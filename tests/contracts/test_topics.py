@@ -272,8 +272,8 @@ def test_a_new_topic_begins_on_green_in_a_wave_that_has_begun(place: Place) -> N
     place.migrate(wave=1)
     assert place.ask("start-on-green", wave=2).reason is TopicRefused.NOT_NOW
     begun = place.ask("start-on-green", wave=1)
-    assert begun.record == record(TopicState.MIGRATED, wave=1, stays=True)
-    assert place.counts()["1"] == Counts(migrated=1, stays=1)
+    assert begun.record == record(TopicState.MIGRATED, wave=1, stays=True, began=True)
+    assert place.counts()["1"] == Counts(migrated=1, stays=1, began=1)
     again = place.ask("start-on-green", wave=1)
     assert (again.reason, again.record) == (TopicRefused.STALE_STATE, begun.record)
     place.migrate(MigrationState.ROLLING_BACK)

@@ -138,6 +138,8 @@ class TopicShelf:
             epoch=change.epoch,
             backlog=change.backlog,
             stays=stays,
+            began=change.event is TopicEvent.START_ON_GREEN
+            or (change.event not in MAKING and before.began),
             back=change.event is TopicEvent.REOPEN or (change.event is None and before.back),
             problem=change.problem,
         )
@@ -158,6 +160,7 @@ class TopicShelf:
             self._add(topic, record, record.state.value, sign)
             self._add(topic, record, "backlog", sign * record.backlog)
             self._add(topic, record, "stays", sign * record.stays)
+            self._add(topic, record, "began", sign * record.began)
 
     def _add(self, topic: str, record: TopicRecord, name: str, more: int) -> None:
         for subject in (str(record.wave), namespace_of(topic)):

@@ -103,11 +103,14 @@ def test_the_end_is_estimated_by_the_pace_so_far() -> None:
     it = replace(RUNNING, at=NOW - 60_000)
     assert estimate_end(after(it, Counts(active=30, migrated=10))) == NOW + 180_000
     assert estimate_end(after(it, Counts(active=30))) is None
+    new = Counts(active=30, migrated=15, stays=5, began=5)
+    assert estimate_end(after(it, new)) == NOW + 180_000
+    assert estimate_end(after(it, replace(new, migrated=5))) is None
     assert estimate_end(after(it.after(MigrationEvent.PAUSE), Counts(active=3, migrated=1))) is None
 
 
 numbers = st.integers(0, 50)
-counts = st.builds(Counts, *[numbers] * 9)
+counts = st.builds(Counts, *[numbers] * 10)
 
 
 @given(st.sampled_from(list(MigrationState)), st.lists(counts, min_size=3, max_size=3), numbers)

@@ -82,6 +82,8 @@ class Counts:
     attempts: int = 0
     """Steps tried, and how many of them failed."""
     errors: int = 0
+    began: int = 0
+    """Of ``stays``, those that began on green; it has taken writes of the others."""
 
     @property
     def left(self) -> int:

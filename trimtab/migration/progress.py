@@ -78,10 +78,12 @@ def say_closed(migration: Migration) -> str:
 def estimate_end(migration: Migration) -> int | None:
     """When the last topic will have left at the pace so far (epoch ms); None if it is not known."""
     total = migration.total
-    if migration.state is not MigrationState.RUNNING or not total.migrated or migration.unseen:
+    # What began on green did not have to go there.
+    gone = total.migrated - total.began
+    if migration.state is not MigrationState.RUNNING or gone <= 0 or migration.unseen:
         return None
     took = migration.seen - migration.at
-    return migration.seen + took * total.left // total.migrated
+    return migration.seen + took * total.left // gone
 
 
 def _say_lost(before: Counts, now: Counts) -> str:

@@ -129,7 +129,8 @@ def places_key(cluster: str, namespace: str) -> str:
 
 def migrated_key(cluster: str, migration: str) -> str:
     """Hash: ``wave state`` and ``namespace state`` to how many topics of a migration are in it; for
-    ``backlog``, ``stays``, ``attempts`` and ``errors`` their sums. Deleted with the migration."""
+    ``backlog``, ``stays``, ``began``, ``attempts`` and ``errors`` their sums. Deleted with the
+    migration."""
     return f"trimtab:{{{cluster}}}:migrated:{migration}"
 
 

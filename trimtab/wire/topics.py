@@ -27,6 +27,8 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Messages left on blue once it is terminated."""
     stays: bool = False
     """A rollback leaves it on green: it began there, or a rollback found a write of it."""
+    began: bool = False
+    """It began on green: blue never had it."""
     back: bool = False
     """It was taken back from green, and is active again: its owner opens it."""
     problem: str = ""

@@ -147,6 +147,7 @@ local function tally(topic, namespace, sign)
     count(topic.migration, topic.wave or 0, namespace, topic.state, sign)
     count(topic.migration, topic.wave or 0, namespace, "backlog", sign * (topic.backlog or 0))
     count(topic.migration, topic.wave or 0, namespace, "stays", topic.stays and sign or 0)
+    count(topic.migration, topic.wave or 0, namespace, "began", topic.began and sign or 0)
   end
 end
 
@@ -156,6 +157,7 @@ local function written(topic)
     .. string.format(',"wave":%.0f,"epoch":[%.0f,%.0f]', topic.wave, topic.epoch[1], topic.epoch[2])
     .. (topic.backlog > 0 and string.format(',"backlog":%.0f', topic.backlog) or "")
     .. (topic.stays and ',"stays":true' or "")
+    .. (topic.began and ',"began":true' or "")
     .. (topic.back and ',"back":true' or "")
     .. (topic.problem ~= "" and ',"problem":' .. cjson.encode(topic.problem) or "") .. "}"
 end
@@ -166,6 +168,7 @@ local function write(change, topic, state, stays)
   local is_new = is_among(change.event or "", MAKING)
   local wave = is_new and change.wave or not is_new and topic.wave or 0
   local after = { state = state, migration = change.migration, wave = wave, epoch = change.epoch,
+    began = change.event == "start-on-green" or not is_new and topic.began,
     back = change.event == "reopen" or not change.event and topic.back,
     backlog = change.backlog or 0, stays = stays, problem = change.problem or "" }
   tally(topic, namespace, -1)
