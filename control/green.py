@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterator
-from http.client import HTTPException
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from http.client import HTTPException, HTTPMessage
+from typing import IO, Any, Final
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from trimtab.cluster.existing import Flaw
 from trimtab.intent_rules import IntentRule
@@ -26,6 +27,8 @@ MOST_HOPS: Final = 8
 MOST_TENANTS: Final = 100
 """Tenants that are asked of green, the first by name: each is a request."""
 _WHO_ASKS: Final = (401, 403)
+_BROKERS: Final = "brokers/"
+"""Begins the path of a cluster's brokers. Pulsar answers for other clusters with a redirect."""
 _MOST_BYTES: Final = 1 << 20
 
 
@@ -35,6 +38,10 @@ Ask = Callable[[str, str], Any]
 
 class NoAnswer(Exception):
     """Green does not answer what it is asked; says why."""
+
+
+class Elsewhere(NoAnswer):
+    """It answers that another host has to be asked."""
 
 
 class NotAllowed(NoAnswer):
@@ -66,8 +73,9 @@ def green_flaws(
     """What is wrong with green, as it answers now; ``brokers`` are blue's, as host:port.
 
     ``asked``: `ask`, which may remember what green has answered. Green must answer, have a broker,
-    let each of ``tenants`` that it has be there, and not migrate back to blue by itself or by
-    others. One that wants a token is there, and says no more: brokers have their own.
+    be another cluster, let each of ``tenants`` that it has be there, and not migrate back to blue
+    by itself or by others. One that wants a token is there, and says no more: brokers have their
+    own.
     """
     web = target.web
     try:
@@ -75,6 +83,11 @@ def green_flaws(
         if not any(living.values()):
             problem = f"target: {web} has no broker that is alive"
             yield IntentRule.UNREACHABLE_TARGET, problem
+        if _is_blue(living, brokers):
+            problem = (
+                f"target: {web} is the cluster that is left, as its brokers are: green is blue"
+            )
+            yield IntentRule.INVALID_TARGET, problem
         yield from _tenant_flaws(web, living.keys(), tenants, asked)
         way = find_cycle(web, brokers, asked)
         if way:
@@ -90,7 +103,7 @@ def green_notes(target: Target, load: float, full: float, asked: Ask) -> Iterato
     """What is worth knowing of green's size: ``load`` is blue's in brokers that it would fill, and
     a broker above ``full`` (a fraction) is overloaded. Green's brokers may be of another size."""
     try:
-        living = sum(_living(target.web, asked).values())
+        living = sum(map(len, _living(target.web, asked).values()))
     except NotAllowed as error:
         yield (
             f"note: {error}: whether it has brokers, lets the tenants in, or itself migrates back "
@@ -107,12 +120,25 @@ def green_notes(target: Target, load: float, full: float, asked: Ask) -> Iterato
         )
 
 
-def _living(web: str, asked: Ask) -> dict[str, int]:
-    """The clusters of a web service, with their living brokers; raises NoAnswer."""
-    names = asked(web, "clusters")
-    found = [str(each) for each in names if each != "global"] if isinstance(names, list) else []
-    living = {name: asked(web, f"brokers/{quote(name)}") for name in found}
-    return {name: len(told) if isinstance(told, list) else 0 for name, told in living.items()}
+def _living(web: str, asked: Ask) -> dict[str, list[str]]:
+    """The clusters of a web service, with the ids of their living brokers; raises NoAnswer.
+
+    Without those that it only knows of, as a cluster does that replicates to others: it sends who
+    asks for them there."""
+    living = dict[str, list[str]]()
+    for name in _clusters_of(web, asked):
+        with suppress(Elsewhere):
+            told = asked(web, f"{_BROKERS}{quote(name)}")
+            living[name] = list(map(str, told)) if isinstance(told, list) else []
+    return living
+
+
+def _is_blue(living: Mapping[str, Collection[str]], brokers: Collection[str]) -> bool:
+    """Whether each cluster of a web service has brokers of blue.
+
+    One that has not is green: blue may be known to the same web service."""
+    found = [ids for ids in living.values() if ids]
+    return bool(found) and all(any(each in brokers for each in ids) for ids in found)
 
 
 def _tenant_flaws(
@@ -141,22 +167,52 @@ def find_cycle(web: str, brokers: Collection[str], asked: Ask) -> list[str]:
     while waiting and len(way) < MOST_HOPS:
         here = waiting.pop()
         way.append(here)
-        for name in _clusters_of(here, asked):
-            after = _migrated_to(here, str(name), asked)
-            if any(host in brokers for host in hosts_of(after)):
+        for after in _onward(here, asked):
+            if _leads_to(after, brokers, asked):
                 return [*way, after]
-            if after and after not in way:
+            if after not in way:
                 waiting.append(after)
     return []
 
 
-def _clusters_of(web: str, asked: Ask) -> list[Any]:
-    """The clusters of a web service; none if it does not answer: its way ends there."""
+def _onward(web: str, asked: Ask) -> list[str]:
+    """Where the clusters of a web service migrate to; nowhere if it does not answer."""
     try:
-        found = asked(web, "clusters")
+        found = [_migrated_to(web, name, asked) for name in _clusters_of(web, asked)]
     except NoAnswer:
         return []
-    return found if isinstance(found, list) else []
+    return list(filter(None, found))
+
+
+def _leads_to(web: str, brokers: Collection[str], asked: Ask) -> bool:
+    """Whether a URL is one of blue's brokers, or of what stands in front of them."""
+    if any(host in brokers for host in hosts_of(web)):
+        return True
+    try:
+        return _is_blue(_living(web, asked), brokers)
+    except NoAnswer:
+        return False
+
+
+def _clusters_of(web: str, asked: Ask) -> list[str]:
+    """The clusters of a web service; raises NoAnswer."""
+    found = asked(web, "clusters")
+    return [str(each) for each in found if each != "global"] if isinstance(found, list) else []
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows them, but for the brokers of another cluster; raises Elsewhere."""
+
+    def redirect_request(  # noqa: PLR0913 - as in urllib
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        away = urlsplit(newurl).hostname != urlsplit(req.full_url).hostname
+        if away and req.selector.startswith(f"/admin/v2/{_BROKERS}"):
+            raise Elsewhere(f"{req.full_url} sends who asks to {newurl}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER: Final = build_opener(_Redirects)
 
 
 def ask(web: str, path: str) -> Any:
@@ -169,7 +225,7 @@ def ask(web: str, path: str) -> Any:
         url = f"{scheme}://{server}/{below}".rstrip("/") + f"/admin/v2/{path}"
         try:
             # S310: `target_flaws` has checked that it begins with http or https.
-            with urlopen(Request(url), timeout=TIMEOUT_S) as answer:
+            with _OPENER.open(url, timeout=TIMEOUT_S) as answer:
                 return json.loads(answer.read(_MOST_BYTES))
         except HTTPError as error:
             kind = NotAllowed if error.code in _WHO_ASKS else NoAnswer

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from trimtab.migration.kept import Migrations
-from trimtab.migration.migration import Counts, Migration, Target, sum_up
+from trimtab.migration.migration import Counts, Migration, Target, Wave, sum_up
 from trimtab.migration.progress import estimate_end
+from trimtab.migration.scopes import CLUSTER, namespace_of
+from trimtab.nearby import nearby
 from trimtab.wire.topics import TopicRecord
 
 
@@ -80,6 +82,19 @@ def standing_notes(scope: str, target: Target, kept: Migrations) -> Iterator[str
             yield f"note: these stay on {web}, where they have migrated: {names}"
         else:
             yield f"note: these are there already, and nothing is done for them: {names}"
+
+
+def unknown_notes(
+    scope: str, waves: Sequence[Wave], namespaces: Callable[[], Collection[str]]
+) -> Iterator[str]:
+    """Which namespaces have no bundle that a migration or its waves name: they may be misspelt, or
+    have no client yet."""
+    parts = [("scope", scope), *(("waves", each) for wave in waves for each in wave.scopes)]
+    named = {namespace_of(each): member for member, each in reversed(parts) if each != CLUSTER}
+    known = namespaces() if named else ()
+    for namespace in sorted(named.keys() - known)[:MOST_SCOPES]:
+        near = nearby(namespace, known)
+        yield f"note: {named[namespace]}: no bundle of {namespace} is known; {near}"
 
 
 def tell(migration: Migration, counting: Counting, now_ms: int) -> Told:

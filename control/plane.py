@@ -31,7 +31,7 @@ from control.listing import (
     list_bundles,
     read_namespace,
 )
-from control.migrations import standing_notes
+from control.migrations import standing_notes, unknown_notes
 from control.reports import newest_values
 from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
@@ -51,7 +51,7 @@ from streaming.config import JobConfig
 from trimtab.cluster.existing import Existing
 from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.plans.drains import DRAIN_PLANS
-from trimtab.migration.flaws import target_flaws
+from trimtab.migration.flaws import hosts_of, target_flaws
 from trimtab.migration.kept import Migrations as KeptMigrations
 from trimtab.migration.scopes import namespace_of
 from trimtab.nearby import nearby
@@ -238,7 +238,8 @@ class ControlPlane:
         if intent.plan or intent.kind in DRAIN_PLANS:
             memory = replace(memory, plans=tuple(self.plans.list(intent.cluster)))
         if intent.kind in MIGRATIONS:
-            memory = self._with_migrations(memory, last)
+            kept = self._kept_migrations(memory, last)
+            memory = replace(memory, migrations=kept, appended=self._where_brokers_listen(last))
         existing = Existing(
             brokers=lambda: last.brokers,
             namespaces=lambda: self.index.namespaces(intent.cluster),
@@ -246,12 +247,14 @@ class ControlPlane:
         )
         flaws = list(object_to(intent, last, memory, existing))
         green, asked = find_green(intent, memory.migrations), cache(ask)
-        if green is not None and not any(target_flaws(green, last.brokers)):
-            flaws += green_flaws(green, last.brokers, self._tenants(intent), asked)
+        here = memory.appended
+        if green is not None and not any(target_flaws(green, here)):
+            flaws += green_flaws(green, here, self._tenants(intent), asked)
         if flaws:
             raise Objections(flaws)
         notes = list(note(intent, last, memory, existing))
         if green is not None:
+            notes += unknown_notes(find_scope(intent), intent.waves, existing.namespaces)
             notes += standing_notes(find_scope(intent), green, memory.migrations)
             full = last.settings().round.overloaded_threshold
             notes += green_notes(green, whole_load(last.regular.summary), full, asked)
@@ -265,13 +268,18 @@ class ControlPlane:
 
     def migrations_of(self, last: ClusterRounds) -> KeptMigrations:
         """The cluster's migrations, and where its topics would go."""
-        return self._with_migrations(self.memory(last), last).migrations
+        return self._kept_migrations(self.memory(last), last)
 
-    def _with_migrations(self, memory: Memory, last: ClusterRounds) -> Memory:
-        """The memory with what the store has of migrations, and the cluster's brokers."""
+    def _kept_migrations(self, memory: Memory, last: ClusterRounds) -> KeptMigrations:
+        """As the store has them."""
         items = tuple(reversed(self.migrations.read(last.newest.cluster).values()))
-        kept = replace(memory.migrations, items=items)
-        return replace(memory, migrations=kept, appended=dict.fromkeys(last.brokers, 0))
+        return replace(memory.migrations, items=items)
+
+    def _where_brokers_listen(self, last: ClusterRounds) -> dict[str, int]:
+        """Their ids and the host:port of each of their URLs, as `Memory.appended` has the ids."""
+        urls = self.urls.read_all(last.newest.cluster, sorted(last.brokers))
+        hosts = {host for each in urls for url in each.all() for host in hosts_of(url)}
+        return dict.fromkeys(hosts.union(last.brokers), 0)
 
     def send(self, intent: Intent) -> None:
         """Return once Kafka has the intent."""

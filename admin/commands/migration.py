@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -43,8 +44,11 @@ Waves = Annotated[
 Backlog = Annotated[
     int, typer.Option(min=0, help="Most messages left on blue before the next wave begins.")
 ]
+
+
 Errors = Annotated[
-    float, typer.Option(min=0.0, max=1.0, help="Largest share of steps that may fail.")
+    float,
+    typer.Option(min=0.0, max=1.0, help="Largest share of steps that may fail."),
 ]
 
 
@@ -68,9 +72,12 @@ def _body(
 def _wave(said: str) -> dict[str, Any]:
     scopes, _, share = said.partition("@")
     try:
-        return {"scopes": scopes.split(","), "share": float(share or 1.0)}
+        number = float(share or 1.0)
     except ValueError:
-        raise typer.BadParameter(f"{said}: what stands after @ must be a number") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise typer.BadParameter(f"--wave {said}: what stands after @ must be a number")
+    return {"scopes": scopes.split(","), "share": number}
 
 
 @migration_commands.command("plan")
@@ -170,7 +177,17 @@ def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
 
 
 _COUNTS = dict.fromkeys(
-    ("active", "replicating", "terminated", "draining", "migrated", "stays", "began", "backlog", "errors"),
+    (
+        "active",
+        "replicating",
+        "terminated",
+        "draining",
+        "migrated",
+        "stays",
+        "began",
+        "backlog",
+        "errors",
+    ),
     text,
 )
 

@@ -20,7 +20,7 @@ own_bundles = APIRouter(prefix="/clusters/{cluster}/bundles", tags=["bundles"])
 _ONE: Final = "/{tenant}/{namespace}/{bundle}"
 
 
-class Split(BaseModel):
+class Split(BaseModel, extra="forbid"):
     """How to split: at positions on the ring, or by an algorithm; without both as is set."""
 
     positions: list[int] = Field(default=[], max_length=1_000)

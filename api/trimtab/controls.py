@@ -23,7 +23,7 @@ _NAMESPACE: Final = "/{tenant}/{namespace}"
 _BUNDLE: Final = "/{tenant}/{namespace}/{bundle}"
 
 
-class NewPin(BaseModel):
+class NewPin(BaseModel, extra="forbid"):
     """How long a pin stands."""
 
     seconds: float = Field(gt=0, le=LONGEST_PIN_MS / 1000)
@@ -35,13 +35,13 @@ class NewBundlePin(NewPin):
     broker: str = ""
 
 
-class NewMode(BaseModel):
+class NewMode(BaseModel, extra="forbid"):
     """What becomes of the changes that strategies want."""
 
     mode: Mode
 
 
-class NewBudget(BaseModel):
+class NewBudget(BaseModel, extra="forbid"):
     """How many of a tenant's bundles may move in ``plans.tenant_period``."""
 
     moves: int = Field(ge=0, le=1_000_000)

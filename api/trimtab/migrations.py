@@ -21,7 +21,7 @@ from trimtab.wire.control import IntentKind
 own_migrations = APIRouter(prefix="/clusters/{cluster}/migrations", tags=["migrations"])
 
 
-class GreenUrls(BaseModel):
+class GreenUrls(BaseModel, extra="forbid"):
     """Where the other cluster listens (Pulsar ClusterUrl)."""
 
     serviceUrl: str = ""
@@ -33,14 +33,14 @@ class GreenUrls(BaseModel):
         return Target(**self.model_dump())
 
 
-class NewWave(BaseModel):
+class NewWave(BaseModel, extra="forbid"):
     """Topics that go together."""
 
     scopes: list[str] = Field(max_length=1000)
     share: float = Field(1.0, description="Of them, by the hash of their names.")
 
 
-class NewMigration(BaseModel):
+class NewMigration(BaseModel, extra="forbid"):
     """What goes where, and how."""
 
     target: GreenUrls

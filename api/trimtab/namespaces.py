@@ -22,7 +22,7 @@ from trimtab.wire.control import IntentKind
 own_namespaces = APIRouter(prefix="/clusters/{cluster}/namespaces", tags=["namespaces"])
 
 
-class NewNamespace(BaseModel):
+class NewNamespace(BaseModel, extra="forbid"):
     """How a new namespace is cut."""
 
     bundles: Annotated[int, Field(ge=1, le=MOST_BUNDLES, description="Of equal ranges.")] = 4

@@ -20,7 +20,7 @@ from trimtab.wire.control import IntentKind
 own_plans = APIRouter(prefix="/clusters/{cluster}/plans", tags=["plans"])
 
 
-class NewPlan(BaseModel):
+class NewPlan(BaseModel, extra="forbid"):
     """Which brokers to empty."""
 
     brokers: list[str] = Field(min_length=1, max_length=MOST["brokers"])

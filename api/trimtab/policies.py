@@ -17,7 +17,7 @@ own_policies = APIRouter(prefix="/clusters/{cluster}/policies", tags=["policies"
 own_groups = APIRouter(prefix="/clusters/{cluster}/policies/anti-affinity", tags=["policies"])
 
 
-class NewIsolation(BaseModel):
+class NewIsolation(BaseModel, extra="forbid"):
     """Which namespaces may be where: regular expressions of namespaces and of brokers' hosts."""
 
     namespaces: list[str]
@@ -26,7 +26,7 @@ class NewIsolation(BaseModel):
     minAvailable: int = 1
 
 
-class Members(BaseModel):
+class Members(BaseModel, extra="forbid"):
     """The brokers of a failure domain, host:port."""
 
     brokers: list[str]

@@ -17,7 +17,7 @@ from trimtab.wire.control import IntentKind
 own_settings = APIRouter(prefix="/clusters/{cluster}/settings", tags=["settings"])
 
 
-class NewValues(BaseModel):
+class NewValues(BaseModel, extra="forbid"):
     """Values by trimtab's or Pulsar's names, set all together or not at all."""
 
     settings: dict[str, bool | int | float | str] = Field(min_length=1)

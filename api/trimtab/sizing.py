@@ -20,7 +20,7 @@ _MOST_ADDED = 1_000
 _MOST_DAYS = 31.0
 
 
-class WhatIf(BaseModel):
+class WhatIf(BaseModel, extra="forbid"):
     """How the fleet is to differ: brokers to add, to remove and to drain."""
 
     add: int = Field(default=0, ge=0, le=_MOST_ADDED)

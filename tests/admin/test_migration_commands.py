@@ -159,6 +159,22 @@ def test_status_and_report_show_each_namespace_and_each_topic_that_fails(
     assert report.exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--wave", "t/two@nan", "--wave t/two@nan: what stands after @ must be a number"),
+        ("--wave", "t/two@inf", "--wave t/two@inf: what stands after @ must be a number"),
+        ("--wave", "t/two@x", "--wave t/two@x: what stands after @ must be a number"),
+        ("--errors", "nan", "less than or equal to 1"),
+    ],
+)
+def test_what_is_no_number_is_refused(option: str, value: str, said: str) -> None:
+    words = ["migration", "plan", "--scope", "t/two", option, value, "--cluster", "blue"]
+    refused = CliRunner().invoke(cli.build_app(), words)
+    assert refused.exit_code == 2
+    assert said in " ".join(refused.stderr.replace("│", " ").split())
+
+
 def test_a_refusal_says_where_to_look_next(
     job: PromptJob, kafka: KafkaServer, redis_server: RedisServer
 ) -> None:

@@ -12,16 +12,18 @@ from fastapi.testclient import TestClient
 from api.app import create_app
 from api.context import Context
 from control.green import ask, find_cycle, green_flaws, green_notes
+from control.migrations import unknown_notes
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from tests.agent.support import A
 from tests.api.prompt_job import PromptJob, run_prompt_job
-from tests.support.green_server import green
-from trimtab.migration.migration import Migration, Target
-from trimtab.migration.scopes import namespace_of
+from tests.support.green_server import Sent, green
+from trimtab.migration.migration import Migration, Target, Wave
+from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.migration.topic_life import TopicState
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import topics_key
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.topics import TopicRecord
 
 NOWHERE = "http://127.0.0.1:1"
@@ -89,6 +91,11 @@ def test_bad_input_is_refused_with_all_reasons_at_once(
         assert word in refused.json()["reason"]
     blue = begin(api, here, f"http://{A}", scope="t/two")
     assert "green is blue" in blue.json()["reason"]
+    job.urls.write(job.cluster_name, A, ServiceUrls(pulsar="pulsar://for-clients:6650"))
+    clients = {"serviceUrl": url, "brokerServiceUrl": "pulsar://For-Clients"}
+    body = {"target": clients, "scope": "t/two"}
+    to_itself = api.post(f"{here}/migrations", json=body, params={"dryRun": True})
+    assert "green is blue" in to_itself.json()["reason"]
     absent = begin(api, here, NOWHERE, scope="t/two")
     assert (absent.status_code, absent.json()["rule"]) == (412, "unreachable-target")
     assert api.get(f"{here}/migrations").json() == before
@@ -115,9 +122,7 @@ def test_a_plan_of_the_cluster_says_what_has_migrated_before(
             job.send(msgspec.convert({**asked, "kind": kind}, Intent))
         body = {"target": urls(url)}
         planned = api.post(f"{here}/migrations", json=body, params={"dryRun": True})
-        assert [
-            each for each in planned.json()["notes"] if "migrated" in each or "there" in each
-        ] == [
+        assert planned.json()["notes"][:2] == [
             "note: these are there already, and nothing is done for them: t/one",
             f"note: these stay on {elsewhere}, where they have migrated: t/three, t/two",
         ]
@@ -128,6 +133,44 @@ def test_a_plan_of_the_cluster_says_what_has_migrated_before(
             if m["migration"]["scope"] == "cluster"
         ]
         assert sorted(whole["apart"]) == ["t/one", "t/three", "t/two"]
+
+
+def test_a_member_that_is_misspelt_begins_no_migration(
+    api: TestClient, job: PromptJob, url: str
+) -> None:
+    """Without its scope it would take the whole cluster."""
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+    before = api.get(here).json()
+    bodies: list[dict[str, Any]] = [
+        {"target": urls(url), "sope": "t/nine"},
+        {"target": urls(url) | {"brokerserviceurl": "x"}, "scope": "t/nine"},
+        {"target": urls(url), "scope": "t/nine", "waves": [{"scopes": ["t/nine"], "shar": 0.1}]},
+    ]
+    for body, name in zip(bodies, ("sope", "brokerserviceurl", "shar"), strict=True):
+        refused = api.post(here, json=body)
+        assert refused.status_code == 400
+        assert name in refused.text
+    assert api.get(here).json() == before
+
+
+def test_a_namespace_that_is_not_known_is_noted(api: TestClient, job: PromptJob, url: str) -> None:
+    assert api.put("/admin/v2/namespaces/t/small").status_code == 204
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+    body = {"target": urls(url), "scope": "t/smal"}
+    [first, *_] = api.post(here, json=body, params={"dryRun": True}).json()["notes"]
+    assert first == "note: scope: no bundle of t/smal is known; did you mean t/small?"
+    named = {**body, "scope": "t/small"}
+    said = api.post(here, json=named, params={"dryRun": True}).json()["notes"]
+    assert not any("is known" in each for each in said)
+
+
+def test_a_wave_that_names_no_namespace_that_is_known_is_noted() -> None:
+    """Its topics would go with the last wave, past the gate that was meant."""
+    waves = (Wave(("t/smal", "t/small")), Wave(("persistent://t/nothing/x", CLUSTER)))
+    assert list(unknown_notes(CLUSTER, waves, lambda: ["t/small"])) == [
+        "note: waves: no bundle of t/nothing is known; there is t/small",
+        "note: waves: no bundle of t/smal is known; did you mean t/small?",
+    ]
 
 
 def test_green_is_asked_once_for_each_thing(api: TestClient, job: PromptJob) -> None:
@@ -264,6 +307,53 @@ def test_a_cycle_of_clusters_is_found_with_its_way(hops: int) -> None:
             [(rule, _)] = green_flaws(Target(serviceUrl=first), ["blue:8080"], (), ask)
             assert rule == "migration-cycle"
             assert find_cycle(first, ["elsewhere:8080"], ask) == []
+
+
+def test_a_cycle_through_what_stands_in_front_of_blue_is_found() -> None:
+    with green({"clusters": ["blue"], "brokers/blue": ["blue:8080"]}) as front:
+        back = {"migrated": True, "migratedClusterUrl": {"serviceUrl": front}}
+        paths = {"clusters": ["m"], "brokers/m": ["m:8080"], "clusters/m/migrate": back}
+        with green(paths) as url:
+            assert find_cycle(url, ["blue:8080"], ask) == [url, front]
+            assert find_cycle(url, ["elsewhere:8080"], ask) == []
+
+
+@pytest.mark.parametrize(
+    ("clusters", "is_blue"),
+    [
+        ({"blue": ["blue:8080", "new:8080"]}, True),
+        ({"blue": ["blue:8080"], "gone": []}, True),
+        ({"green": ["g:8080"]}, False),
+        # One web service may know both.
+        ({"blue": ["blue:8080"], "green": ["g:8080"]}, False),
+    ],
+)
+def test_green_that_is_blue_by_another_name_is_refused(
+    clusters: dict[str, list[str]], is_blue: bool
+) -> None:
+    """A load balancer has an address that no broker has."""
+    paths: dict[str, Any] = {f"brokers/{name}": ids for name, ids in clusters.items()}
+    with green({"clusters": [*clusters], **paths}) as url:
+        found = list(green_flaws(Target(serviceUrl=url), ["blue:8080"], (), ask))
+    said = f"target: {url} is the cluster that is left, as its brokers are: green is blue"
+    assert found == ([("invalid-target", said)] if is_blue else [])
+
+
+def test_a_cluster_that_green_only_knows_of_is_not_green() -> None:
+    """Pulsar sends who asks for its brokers there; it may be blue, or not be there at all."""
+    with green({"clusters": ["blue"], "brokers/blue": ["blue:8080"]}) as blue:
+        away = blue.replace("127.0.0.1", "localhost")
+        for elsewhere in (f"{away}/admin/v2/brokers/blue", "http://localhost:1/"):
+            paths: dict[str, Any] = {"clusters": ["blue", "green"], "brokers/green": ["g:8080"]}
+            with green({**paths, "brokers/blue": Sent(elsewhere)}) as url:
+                assert list(green_flaws(Target(serviceUrl=url), ["blue:8080"], (), ask)) == []
+            lone = {"clusters": ["blue"], "brokers/blue": Sent(elsewhere)}
+            with green(lone) as url:
+                [(rule, said)] = green_flaws(Target(serviceUrl=url), ["blue:8080"], (), ask)
+                assert (rule, said) == (
+                    "unreachable-target",
+                    f"target: {url} has no broker that is alive",
+                )
 
 
 def test_a_cycle_by_tls_alone_is_found() -> None:

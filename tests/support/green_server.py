@@ -10,6 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
+class Sent(str):
+    """An answer that sends who asks to this URL."""
+
+    __slots__ = ()
+
+
 @contextmanager
 def green(answers: dict[str, Any], asked: list[str] | None = None) -> Iterator[str]:
     """Serve JSON by path below /admin/v2/, and 404 for others; yields the URL. ``asked``: gets the
@@ -22,7 +28,9 @@ def green(answers: dict[str, Any], asked: list[str] | None = None) -> Iterator[s
                 asked.append(path)
             found = answers.get(path)
             status = found if isinstance(found, int) else 200
-            self.send_response(404 if found is None else status)
+            self.send_response(404 if found is None else 307 if isinstance(found, Sent) else status)
+            if isinstance(found, Sent):
+                self.send_header("location", found)
             self.end_headers()
             self.wfile.write(json.dumps(found).encode())
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.migrations import GREEN, RUNNING
-from trimtab.migration.flaws import MOST_SCOPES, MOST_WAVES, scope_flaws, target_flaws
+from trimtab.migration.flaws import MOST_SCOPES, MOST_WAVES, hosts_of, scope_flaws, target_flaws
 from trimtab.migration.life import TRANSITIONS, MigrationEvent, MigrationState
 from trimtab.migration.migration import Counts, Gate, Migration, Target, Wave
 from trimtab.migration.progress import FEWEST_STEPS, advance, estimate_end, judged_anew
@@ -159,6 +159,31 @@ def test_green_is_not_blue() -> None:
     several = replace(GREEN, serviceUrl="http://green:8080,blue:8080")
     [problem] = target_flaws(several, ["blue:8080"])
     assert problem.endswith("green is blue")
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://Blue:08080/", "blue:8080"),
+        ("http://blue", "blue:80"),
+        ("https://blue", "blue:443"),
+        ("pulsar://blue", "blue:6650"),
+        ("pulsar+ssl://blue:", "blue:6651"),
+        ("http://[::1]:8080", "[::1]:8080"),
+        ("http://[::1]", "[::1]:80"),
+        ("http://blue:x", "blue:x"),
+    ],
+)
+def test_a_broker_is_known_however_its_url_is_spelled(url: str, host: str) -> None:
+    assert hosts_of(url) == {host}
+
+
+def test_clients_are_not_sent_to_blue_itself() -> None:
+    here = replace(GREEN, brokerServiceUrl="pulsar://BLUE")
+    [problem] = target_flaws(here, ["blue:8080", "blue:6650"])
+    assert problem == (
+        "brokerServiceUrl: pulsar://BLUE is a broker of the cluster that is left: green is blue"
+    )
 
 
 def test_waves_and_gates_are_refused_with_all_reasons() -> None:

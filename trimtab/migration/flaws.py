@@ -15,6 +15,8 @@ MOST_SCOPES: Final = 1000
 """Of one wave."""
 MOST_BACKLOG: Final = 1 << 53
 """Of a gate: JSON knows no bound, and what is kept in state has 64 bits."""
+_PORTS: Final = {"http": 80, "https": 443, "pulsar": 6650, "pulsar+ssl": 6651}
+"""Of a URL that names none."""
 _SCHEMES: Final = {
     "serviceUrl": ("http",),
     "serviceUrlTls": ("https",),
@@ -24,7 +26,7 @@ _SCHEMES: Final = {
 
 
 def target_flaws(target: Target | None, brokers: Collection[str]) -> Iterator[str]:
-    """What is wrong with green's URLs; ``brokers`` are blue's own, as host:port."""
+    """What is wrong with green's URLs; ``brokers`` are where blue's own listen, as host:port."""
     if target is None or not target.urls():
         yield "target: has no URL of green; give serviceUrl and brokerServiceUrl"
         return
@@ -36,7 +38,7 @@ def target_flaws(target: Target | None, brokers: Collection[str]) -> Iterator[st
         problem = _url_problem(name, url)
         if problem:
             yield f"{name}: {problem}"
-        elif name.startswith("serviceUrl") and any(each in brokers for each in hosts_of(url)):
+        elif any(each in brokers for each in hosts_of(url)):
             yield f"{name}: {url} is a broker of the cluster that is left: green is blue"
 
 
@@ -80,10 +82,28 @@ def _say_partition(scope: str) -> str:
     return f"{scope} is a partition, and goes with its topic: name {whole}"
 
 
-def hosts_of(url: str) -> set[str]:
-    """The host:port of each server of a URL, which may list several after commas."""
+def servers_of(url: str) -> list[str]:
+    """The servers of a URL, which may list several after commas, as they stand there."""
     servers = url.partition("://")[2].partition("/")[0]
-    return {server for server in servers.split(",") if server}
+    return [server for server in servers.split(",") if server]
+
+
+def hosts_of(url: str) -> set[str]:
+    """The host:port of each server of a URL, spelled as brokers' ids are."""
+    scheme = url.partition("://")[0]
+    return {_spelled(scheme, server) for server in servers_of(url)}
+
+
+def _spelled(scheme: str, server: str) -> str:
+    """With its port, in lower case; as it stands if it is no host and port."""
+    try:
+        port = urlsplit(f"{scheme}://{server}").port
+    except ValueError:
+        return server
+    host, colon, digits = server.lower().rpartition(":")
+    if not colon or not digits.isdigit():
+        host = server.lower().rstrip(":")
+    return f"{host}:{_PORTS.get(scheme, 0) if port is None else port}"
 
 
 def _url_problem(name: str, url: str) -> str:
@@ -93,10 +113,10 @@ def _url_problem(name: str, url: str) -> str:
     if len(url) > 2000 or not rest.isascii() or any(c.isspace() for c in url):
         return "is too long, or has characters that no URL has"
     try:
-        for server in hosts_of(url):
+        for server in servers_of(url):
             parts = urlsplit(f"{scheme}://{server}")
             if not parts.hostname or parts.port == 0 or "@" in server:
                 return f"{server!r} is not a host and port"
     except ValueError as error:
         return str(error)
-    return "" if hosts_of(url) else "names no host"
+    return "" if servers_of(url) else "names no host"

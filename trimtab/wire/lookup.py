@@ -80,6 +80,10 @@ class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     pulsar: str | None = None
     pulsar_tls: str | None = None
 
+    def all(self) -> list[str]:
+        """Those that there are."""
+        return list(filter(None, (self.web, self.web_tls, self.pulsar, self.pulsar_tls)))
+
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An answer. ``broker`` is an id, as in the record."""
