@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from sinks.exposition import Exposition
 from trimtab.metrics import job as metrics
 from trimtab.migration.life import CLAIMING, MigrationState
 from trimtab.migration.migration import Counts, Migration, sum_up
+from trimtab.migration.progress import Mark, mark_of
 
 _MOVING: Final = frozenset({MigrationState.RUNNING, MigrationState.ROLLING_BACK})
-
-
-class _Mark(NamedTuple):
-    """What of a migration changes as it goes on. Steps that fail are no progress."""
-
-    state: MigrationState
-    wave: int
-    unseen: int
-    topics: int
-    done: int
 
 
 class MigrationGauges:
     """Of one driver; remembers when each migration was last seen to go on."""
 
-    def __init__(self, shown: Exposition, clock: Callable[[], float]) -> None:
-        """``clock``: seconds that never go back."""
-        self._shown, self._clock = shown, clock
-        self._since: dict[tuple[str, str], tuple[_Mark, float]] = {}
+    def __init__(
+        self, shown: Exposition, clock: Callable[[], float], wall: Callable[[], float]
+    ) -> None:
+        """``clock``: seconds that never go back; ``wall``: since the epoch."""
+        self._shown, self._clock, self._wall = shown, clock, wall
+        self._since: dict[tuple[str, str], tuple[Mark, float]] = {}
 
     def show(
         self,
@@ -64,9 +57,13 @@ class MigrationGauges:
         now, before = self._clock(), self._since
         self._since = {key: said for key, said in before.items() if key[0] != cluster}
         for each in moving:
-            key, total = (cluster, each.id), sum_up(*counts.get(each.id, ()))
-            done = total.attempts - total.errors
-            mark = _Mark(each.state, each.wave, each.unseen, total.topics, done)
-            known = before.get(key)
+            key = cluster, each.id
+            mark, known = mark_of(each, sum_up(*counts.get(each.id, ()))), before.get(key)
+            if known is None and mark == mark_of(each, each.total):
+                known = mark, now - self._idle_before(each)
             self._since[key] = known if known and known[0] == mark else (mark, now)
         return max((now - self._since[cluster, each.id][1] for each in moving), default=0.0)
+
+    def _idle_before(self, migration: Migration) -> float:
+        """Seconds for which it stood still under the driver before."""
+        return max(0.0, self._wall() - migration.moved / 1000) if migration.moved else 0.0

@@ -56,16 +56,17 @@ class Publisher(Protocol):
 class MigrationWatcher:
     """Watches the migrations; one thread calls ``look``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it reads, where it tells, and two clocks
         self,
         store: Store,
         opened: Opened,
         publisher: Publisher,
         shown: Exposition,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._store, self._opened, self._publisher = store, opened, publisher
-        self._gauges = MigrationGauges(shown, clock)
+        self._gauges = MigrationGauges(shown, clock, wall)
         self._trouble = ""
 
     def look(self) -> None:

@@ -131,6 +131,25 @@ def test_a_migration_that_goes_on_is_not_idle_and_one_whose_steps_fail_is() -> N
     assert [idle(), idle()] == [0.0, 10.0]
 
 
+def test_a_new_driver_goes_on_counting_how_long_a_migration_stands_still() -> None:
+    """A driver that is killed every ten minutes would raise no alarm."""
+    counts = (Counts(active=2, attempts=5, errors=5),)
+    it = replace(RUNNING, counts=counts, moved=40_000)
+
+    def idle(topics: Counts, it: Migration = it) -> float:
+        shown = Exposition(metrics.METRICS)
+        shelf = Shelf([it], {"0": topics})
+        MigrationWatcher(shelf, shelf, shelf, shown, lambda: 7.0, lambda: 100.0).look()
+        return value(shown, "trimtab_migration_idle_seconds")
+
+    assert idle(counts[0]) == 60.0
+    assert idle(replace(counts[0], attempts=9, errors=9)) == 60.0
+    # It has come further since; its clock was ahead; an earlier version wrote no time.
+    assert idle(replace(counts[0], attempts=6)) == 0.0
+    assert idle(counts[0], replace(it, moved=140_000)) == 0.0
+    assert idle(counts[0], replace(it, moved=0)) == 0.0
+
+
 def test_a_migration_is_shown_as_stopped_if_its_gate_has_paused_it() -> None:
     shown = Exposition(metrics.METRICS)
     stopped = advance(RUNNING, (Counts(active=9, attempts=40, errors=9),), 0, 1)

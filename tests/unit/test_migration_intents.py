@@ -81,7 +81,8 @@ def test_people_pause_resume_and_roll_back() -> None:
         (Kind.MIGRATION_ROLL_BACK, "rolling-back"),
     ):
         rows, _ = it.take([verb(kind)], 2000)
-        assert [each.state.value for each in migrations_in(rows)] == [state]
+        [found] = migrations_in(rows)
+        assert (found.state, found.moved) == (state, 2000)
         assert told(rows)[0][1] == "done"
 
 

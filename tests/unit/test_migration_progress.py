@@ -99,6 +99,22 @@ def test_a_rollback_whose_store_has_lost_records_says_so() -> None:
     assert not after(after(back, Counts(active=7, draining=5)), Counts(active=12)).why
 
 
+def test_when_it_last_came_further_is_on_record() -> None:
+    first = after(RUNNING, Counts(active=9))
+    assert first.moved == NOW
+
+    def later(it: Migration, *counts: Counts) -> int:
+        return advance(it, counts, 0, NOW + 1000).moved
+
+    assert later(first, Counts(active=9)) == NOW
+    assert later(first, Counts(active=9, attempts=5, errors=5)) == NOW
+    assert later(first, Counts(active=8, terminated=1, attempts=1)) == NOW + 1000
+    assert later(first, Counts(active=10)) == NOW + 1000
+    assert later(first, Counts(migrated=9)) == NOW + 1000
+    stopped = after(first, Counts(active=9, attempts=40, errors=40))
+    assert later(stopped, Counts(active=9, attempts=40, errors=40)) == NOW
+
+
 def test_the_end_is_estimated_by_the_pace_so_far() -> None:
     it = replace(RUNNING, at=NOW - 60_000)
     assert estimate_end(after(it, Counts(active=30, migrated=10))) == NOW + 180_000

@@ -447,7 +447,7 @@ MIGRATION_IDLE: Final = Metric(
     "trimtab_migration_idle_seconds",
     MetricKind.GAUGE,
     "Longest time for which a migration that runs, or goes back, has come no further: no step "
-    "done, no topic found, no wave begun. Counted from this driver's start.",
+    "done, no topic found, no wave begun. A new driver goes on counting.",
     ("cluster",),
 )
 CLOCK_DRIFT: Final = Metric(

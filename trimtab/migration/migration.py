@@ -136,6 +136,8 @@ class Migration:
     """As last seen, by wave."""
     seen: int = 0
     """When they were seen."""
+    moved: int = 0
+    """When it last came further; 0: not known."""
     unseen: int = 0
     """Bundles of the scope whose owner has not named their topics."""
     before: tuple[int, int] = (0, 0)

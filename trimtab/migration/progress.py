@@ -9,7 +9,7 @@ rolling back   each topic that had begun is back, or stays: rolled back
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from trimtab.migration.life import ONWARD, MigrationEvent, MigrationState
 from trimtab.migration.migration import Counts, Migration, sum_up
@@ -19,11 +19,35 @@ FEWEST_STEPS: Final = 20
 many clients wait before it is noticed."""
 
 
+class Mark(NamedTuple):
+    """What of a migration changes as it comes further. Steps that fail are no progress."""
+
+    state: MigrationState
+    wave: int
+    unseen: int
+    topics: int
+    done: int
+
+
+def mark_of(migration: Migration, total: Counts) -> Mark:
+    """How far it has come if its topics stand at ``total``."""
+    done = total.attempts - total.errors
+    return Mark(migration.state, migration.wave, migration.unseen, total.topics, done)
+
+
 def advance(
     migration: Migration, counts: tuple[Counts, ...], unseen: int, now_ms: int
 ) -> Migration:
     """The migration after a look at its topics; ``counts`` by wave, ``unseen``: bundles of the
     scope whose owner has not named all topics of the waves so far."""
+    after = _judged(migration, counts, unseen, now_ms)
+    is_further = mark_of(after, after.total) != mark_of(migration, migration.total)
+    return replace(after, moved=now_ms) if is_further else after
+
+
+def _judged(
+    migration: Migration, counts: tuple[Counts, ...], unseen: int, now_ms: int
+) -> Migration:
     it = replace(migration, counts=counts, unseen=unseen, seen=now_ms)
     if it.state is MigrationState.ROLLING_BACK:
         lost = _say_lost(migration.total, it.total)

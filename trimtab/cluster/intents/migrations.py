@@ -82,10 +82,10 @@ def _start(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
     return _begun(migrations, intent, intent.scope, intent.target, now_ms)
 
 
-def _verb(migrations: Migrations, intent: Intent, _: int) -> Migrations:
+def _verb(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
     it = migrations.find(intent.migration)
     assert it is not None
-    return migrations.with_item(_after(it, VERBS[intent.kind], intent.reason))
+    return migrations.with_item(_after(it, VERBS[intent.kind], intent.reason, now_ms))
 
 
 def _cluster(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
@@ -112,7 +112,7 @@ def _flag(migrations: Migrations, intent: Intent, scope: str, now_ms: int) -> Mi
     if intent.migrated and it is None and migrations.green is not None:
         return _begun(migrations, intent, scope, migrations.green, now_ms)
     if not intent.migrated and it is not None and allows(it.state, MigrationEvent.ROLL_BACK):
-        return migrations.with_item(_after(it, MigrationEvent.ROLL_BACK, intent.reason))
+        return migrations.with_item(_after(it, MigrationEvent.ROLL_BACK, intent.reason, now_ms))
     return migrations
 
 
@@ -131,14 +131,15 @@ def _begun(
         unseen=1,
         at=now_ms,
         seen=now_ms,
+        moved=now_ms,
         by=intent.by,
         reason=intent.reason,
     )
     return migrations.with_item(it)
 
 
-def _after(it: Migration, event: MigrationEvent, why: str) -> Migration:
-    after = it.after(event, why=why, stopped=False, ended=0)
+def _after(it: Migration, event: MigrationEvent, why: str, now_ms: int) -> Migration:
+    after = it.after(event, why=why, stopped=False, ended=0, moved=now_ms)
     return judged_anew(after) if after.state is MigrationState.RUNNING else after
 
 
