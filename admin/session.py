@@ -201,6 +201,7 @@ _OF_TARGETS: Final = (
     "invalid-scope",
     "invalid-target",
     "migration-cycle",
+    "target-access",
     "target-policy",
     "unreachable-target",
 )

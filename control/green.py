@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Any, Final
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from typing import Final
+from urllib.parse import quote
 
+from control.green_admin import BROKERS, Ask, Elsewhere, NoAnswer, NotAllowed
 from trimtab.cluster.existing import Flaw
 from trimtab.intent_rules import IntentRule
 from trimtab.migration.flaws import hosts_of
@@ -20,32 +17,10 @@ from trimtab.migration.migration import Target
 from trimtab.migration.scopes import CLUSTER
 from trimtab.wire.control import Intent, IntentKind
 
-TIMEOUT_S: Final = 3.0
-"""Of one request. Shorter: a busy cluster counts as absent; longer: the operator waits."""
 MOST_HOPS: Final = 8
 """Clusters of a chain that are asked. More are no chain that anybody means."""
 MOST_TENANTS: Final = 100
 """Tenants that are asked of green, the first by name: each is a request."""
-_WHO_ASKS: Final = (401, 403)
-_BROKERS: Final = "brokers/"
-"""Begins the path of a cluster's brokers. Pulsar answers for other clusters with a redirect."""
-_MOST_BYTES: Final = 1 << 20
-
-
-Ask = Callable[[str, str], Any]
-"""What an admin path of a web service answers; raises NoAnswer."""
-
-
-class NoAnswer(Exception):
-    """Green does not answer what it is asked; says why."""
-
-
-class Elsewhere(NoAnswer):
-    """It answers that another host has to be asked."""
-
-
-class NotAllowed(NoAnswer):
-    """It answers that it wants to know who asks."""
 
 
 def find_green(intent: Intent, kept: Migrations) -> Target | None:
@@ -68,14 +43,17 @@ def find_scope(intent: Intent) -> str:
 
 
 def green_flaws(
-    target: Target, brokers: Collection[str], tenants: Collection[str], asked: Ask
+    target: Target,
+    brokers: Collection[str],
+    tenants: Collection[str],
+    asked: Ask,
+    namespace: str = "",
 ) -> Iterator[Flaw]:
     """What is wrong with green, as it answers now; ``brokers`` are blue's, as host:port.
 
-    ``asked``: `ask`, which may remember what green has answered. Green must answer, have a broker,
-    be another cluster, let each of ``tenants`` that it has be there, and not migrate back to blue
-    by itself or by others. One that wants a token is there, and says no more: brokers have their
-    own.
+    ``asked``: `control.green_admin.ask`, or what `asking` there returns. Green must answer, have a
+    broker, be another cluster, let each of ``tenants`` that it has be there, and not migrate back
+    to blue by itself or by others; ``namespace``, if that alone would go, not at all.
     """
     web = target.web
     try:
@@ -93,8 +71,13 @@ def green_flaws(
         if way:
             problem = f"target: green migrates too, and its way leads back here: {' -> '.join(way)}"
             yield IntentRule.MIGRATION_CYCLE, problem
-    except NotAllowed:
-        return
+        if namespace and _goes_on(web, namespace, asked):
+            problem = (
+                f"target: {namespace} migrates there too: its topics would go on, or come back"
+            )
+            yield IntentRule.MIGRATION_CYCLE, problem
+    except NotAllowed as error:
+        yield IntentRule.TARGET_ACCESS, f"target: {error}"
     except NoAnswer as error:
         yield IntentRule.UNREACHABLE_TARGET, f"target: {error}"
 
@@ -104,12 +87,6 @@ def green_notes(target: Target, load: float, full: float, asked: Ask) -> Iterato
     a broker above ``full`` (a fraction) is overloaded. Green's brokers may be of another size."""
     try:
         living = sum(map(len, _living(target.web, asked).values()))
-    except NotAllowed as error:
-        yield (
-            f"note: {error}: whether it has brokers, lets the tenants in, or itself migrates back "
-            "is not checked; the brokers need rights there"
-        )
-        return
     except NoAnswer:
         return
     needed = max(1, math.ceil(load / full))
@@ -128,7 +105,7 @@ def _living(web: str, asked: Ask) -> dict[str, list[str]]:
     living = dict[str, list[str]]()
     for name in _clusters_of(web, asked):
         with suppress(Elsewhere):
-            told = asked(web, f"{_BROKERS}{quote(name)}")
+            told = asked(web, f"{BROKERS}{quote(name)}")
             living[name] = list(map(str, told)) if isinstance(told, list) else []
     return living
 
@@ -200,39 +177,13 @@ def _clusters_of(web: str, asked: Ask) -> list[str]:
     return [str(each) for each in found if each != "global"] if isinstance(found, list) else []
 
 
-class _Redirects(HTTPRedirectHandler):
-    """Follows them, but for the brokers of another cluster; raises Elsewhere."""
-
-    def redirect_request(  # noqa: PLR0913 - as in urllib
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> Request | None:
-        away = urlsplit(newurl).hostname != urlsplit(req.full_url).hostname
-        if away and req.selector.startswith(f"/admin/v2/{_BROKERS}"):
-            raise Elsewhere(f"{req.full_url} sends who asks to {newurl}")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-_OPENER: Final = build_opener(_Redirects)
-
-
-def ask(web: str, path: str) -> Any:
-    """What an admin path answers; raises NoAnswer. ``web`` may name several servers after commas:
-    the first that is there answers."""
-    scheme, _, rest = web.partition("://")
-    servers, _, below = rest.partition("/")
-    problems = list[str]()
-    for server in filter(None, servers.split(",")):
-        url = f"{scheme}://{server}/{below}".rstrip("/") + f"/admin/v2/{path}"
-        try:
-            # S310: `target_flaws` has checked that it begins with http or https.
-            with _OPENER.open(url, timeout=TIMEOUT_S) as answer:
-                return json.loads(answer.read(_MOST_BYTES))
-        except HTTPError as error:
-            kind = NotAllowed if error.code in _WHO_ASKS else NoAnswer
-            raise kind(f"{url} answers {error.code}") from error
-        except (URLError, HTTPException, OSError, ValueError) as error:
-            problems.append(f"{url} does not answer: {getattr(error, 'reason', error)}")
-    raise NoAnswer("; ".join(problems))
+def _goes_on(web: str, namespace: str, asked: Ask) -> bool:
+    """Whether a namespace migrates by itself from green; not if green does not have it."""
+    try:
+        told = asked(web, f"namespaces/{quote(namespace)}")
+    except NoAnswer:
+        return False
+    return isinstance(told, dict) and bool(told.get("migrated"))
 
 
 def _migrated_to(web: str, cluster: str, asked: Ask) -> str:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import cache
 from itertools import islice
 from threading import Lock
 from types import TracebackType
@@ -19,7 +18,8 @@ from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
 from control.demand import Demand, read_demand, whole_load
-from control.green import ask, find_green, find_scope, green_flaws, green_notes
+from control.green import find_green, find_scope, green_flaws, green_notes
+from control.green_admin import asking
 from control.heat_map import HeatMap, Part, draw
 from control.intents import Objections, note, object_to
 from control.listing import (
@@ -53,6 +53,7 @@ from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.plans.drains import DRAIN_PLANS
 from trimtab.migration.flaws import hosts_of, target_flaws
 from trimtab.migration.kept import Migrations as KeptMigrations
+from trimtab.migration.migration import Target
 from trimtab.migration.scopes import namespace_of
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
@@ -79,7 +80,7 @@ class ControlPlane:
 
     def __init__(self, settings: JobConfig, clock: Callable[[], float] = time.monotonic) -> None:
         kafka = settings.kafka
-        self._clock = clock
+        self._clock, self._access = clock, settings.green
         # The rounds have a consumer of their own, which stays where it is.
         self._rounds, self._topics = (
             RecordedTopics(kafka.bootstrap, {**_PROMPT, **kafka.client}) for _ in range(2)
@@ -246,10 +247,11 @@ class ControlPlane:
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
         flaws = list(object_to(intent, last, memory, existing))
-        green, asked = find_green(intent, memory.migrations), cache(ask)
-        here = memory.appended
+        green, here = find_green(intent, memory.migrations), memory.appended
+        asked = asking(green or Target(), self._access)
         if green is not None and not any(target_flaws(green, here)):
-            flaws += green_flaws(green, here, self._tenants(intent), asked)
+            namespace, tenants = namespace_of(find_scope(intent)), self._tenants(intent)
+            flaws += green_flaws(green, here, tenants, asked, namespace)
         if flaws:
             raise Objections(flaws)
         notes = list(note(intent, last, memory, existing))

@@ -27,6 +27,7 @@ from pydantic_settings import (
 )
 
 from sinks.errors import Misconfigured
+from sinks.green_access import NO_ACCESS, GreenAccess
 from sinks.kafka.security import PLAINTEXT, KafkaSecurity
 from sinks.redis.server.connections import redis_client
 from streaming.config_problems import problem_of, remedy, unreadable
@@ -102,6 +103,8 @@ class JobConfig(BaseSettings):
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     """redis:// or rediss:// of a single master, or redis+sentinel:// of the Sentinels that watch it
     (docs/security.md)."""
+    green: GreenAccess = NO_ACCESS
+    """With what the API and commands ask the other cluster of a migration."""
     redis_replicas: int | None = Field(default=None, ge=0, le=100)
     """Replicas that must acknowledge within 3 s before a lease is renewed or a record is changed.
     None: enough for a majority of the servers together with the master, (replicas + 1) // 2 of its

@@ -69,6 +69,8 @@ class IntentRule(StrEnum):
     """The migration is in a state in which this cannot be asked of it."""
     UNREACHABLE_TARGET = "unreachable-target"
     """Green does not answer; the control plane asks it before an intent is sent."""
+    TARGET_ACCESS = "target-access"
+    """Green wants a token, or does not take the one that it gets."""
     TARGET_POLICY = "target-policy"
     """Green has a policy by which it would refuse what migrates."""
     MIGRATION_CYCLE = "migration-cycle"

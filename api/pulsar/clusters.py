@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from api.context import Context, InContext
 from api.refusal import RefusedRequest
 from trimtab.migration.migration import Target
+from trimtab.migration.scopes import CLUSTER
 from trimtab.policies import Policies
 from trimtab.wire.control import IntentKind
 
@@ -128,12 +129,15 @@ class ClusterUrl(BaseModel):
 
 @clusters.get("/{cluster}/migrate")
 def get_migration(cluster: str, context: InContext) -> dict[str, Any]:
-    """Whether a cluster migrates, and where to (Pulsar ClusterPolicies); 404 before it was set."""
+    """Whether a cluster migrates, and where to (Pulsar ClusterPolicies), whoever began it; 404
+    before it was set."""
     require_cluster(context, cluster, 404, "Cluster does not exist")
     kept = context.plane.migrations_of(context.plane.cluster(cluster))
-    if kept.green is None:
+    whole = kept.flagged(CLUSTER)
+    green = kept.green if whole is None else whole.target
+    if green is None:
         raise RefusedRequest(404, "Cluster does not exist")
-    return {"migrated": kept.migrated, "migratedClusterUrl": kept.green.urls()}
+    return {"migrated": whole is not None, "migratedClusterUrl": green.urls()}
 
 
 @clusters.post("/{cluster}/migrate")

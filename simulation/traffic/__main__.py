@@ -18,6 +18,7 @@ from simulation.traffic.admin import Admin
 from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.server import Server
 from simulation.traffic.topic_log import TopicLog
+from sinks.green_access import access_of_environment
 from sinks.redis.server.connections import redis_client
 from trimtab.migration.migration import Target
 from trimtab.wire.lookup import Answer, Avoid
@@ -44,7 +45,8 @@ def run(  # noqa: PLR0913 - the options of the command
     host, _, web_port = broker.rpartition(":")
     home = Target(serviceUrl=service_url, brokerServiceUrl=broker_service_url)
     urls = f"http://{broker}", f"pulsar://{host}:{port}"
-    mine = MigratingBroker(TopicLog(log, cluster), own or (), HostSampler().sample, *urls, home)
+    topics, access = TopicLog(log, cluster), access_of_environment()
+    mine = MigratingBroker(topics, own or (), HostSampler().sample, *urls, home, access)
     # It waits for nothing: other topics of a connection would wait too.
     settings = LookupSettings(cluster, broker, patience=0.0)
     lookup = Lookup(settings, redis_client(redis), np.random.default_rng())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ssl import SSLCertVerificationError
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from agent.migration.port import CannotMigrate
+from sinks.errors import Misconfigured
+from sinks.green_access import NO_ACCESS, NOT_TRUSTED, WHO_ASKS, GreenAccess
 from trimtab.migration.migration import Target
 from trimtab.store.lookup import parse_topic
 
@@ -29,7 +32,8 @@ class _Answer(NamedTuple):
 class Green:
     """One other cluster, for one thread."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, access: GreenAccess = NO_ACCESS) -> None:
+        self._access = access
         scheme, _, hosts = target.web.partition("://")
         self._hosts = [f"{scheme}://{host}" for host in hosts.rstrip("/").split(",")]
         self._made: set[str] = set()
@@ -59,23 +63,34 @@ class Green:
         why = ""
         for host in [first, *self._hosts] if first else tuple(self._hosts):
             try:
-                return _asked(method, f"{host}/admin/v2/{path}", body)
+                return _asked(method, f"{host}/admin/v2/{path}", body, self._access)
+            except Misconfigured as error:
+                raise CannotMigrate(str(error)) from error
             except (OSError, HTTPException) as error:
                 why = f"{host}: {error}"
+                if isinstance(error, SSLCertVerificationError):
+                    why += f"; {NOT_TRUSTED}"
                 if host == self._hosts[0]:
                     # The next question begins with another one.
                     self._hosts = [*self._hosts[1:], host]
         raise CannotMigrate(f"green does not answer: {why}")
 
 
-def _asked(method: str, url: str, body: bytes) -> _Answer:
-    """The answer, after what redirects there are."""
+def _asked(method: str, url: str, body: bytes, access: GreenAccess) -> _Answer:
+    """The answer, after what redirects there are; raises Misconfigured too."""
+    headers = {"content-type": "application/json", **access.headers()}
+    is_safe = url.startswith("https:")
     for _ in range(_MOST_HOPS):
         parts = urlsplit(url)
-        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        line = kind(parts.netloc, timeout=ANSWER_S)
+        if is_safe and parts.scheme != "https":
+            raise CannotMigrate(f"{method} {parts.path}: green leads from TLS to {url}")
+        line = (
+            HTTPSConnection(parts.netloc, timeout=ANSWER_S, context=access.context())
+            if parts.scheme == "https"
+            else HTTPConnection(parts.netloc, timeout=ANSWER_S)
+        )
         try:
-            line.request(method, parts.path, body, {"content-type": "application/json"})
+            line.request(method, parts.path, body, headers)
             answer = line.getresponse()
             text, status = answer.read(), answer.status
         finally:
@@ -83,6 +98,8 @@ def _asked(method: str, url: str, body: bytes) -> _Answer:
         if status != 307:
             break
         url = answer.headers["location"]
+    if status in WHO_ASKS:
+        raise CannotMigrate(f"{method} {parts.path}: {status}: {access.say_refused()}")
     if status >= 300 and status != _THERE:
         says = text[:200].decode(errors="replace")
         raise CannotMigrate(f"{method} {parts.path}: {status} {says}")

@@ -22,6 +22,7 @@ from simulation.traffic.frames import Migrated, Part
 from simulation.traffic.green import Green
 from simulation.traffic.standing import IllegalStep, Standing, Step
 from simulation.traffic.topic_log import Fenced, Topic, TopicLog
+from sinks.green_access import NO_ACCESS, GreenAccess
 from trimtab.migration.migration import Target
 
 REPLICATOR: Final = "pulsar.repl."
@@ -39,10 +40,12 @@ class MigratingBroker(TrafficBroker):
         web_url: str = "",
         pulsar_url: str = "",
         home: Target = Target(),  # noqa: B008 - a value
+        access: GreenAccess = NO_ACCESS,
     ) -> None:
-        """``home``: its own cluster's URLs, where clients go that green gives back."""
+        """``home``: its own cluster's URLs, where clients go that green gives back; ``access``:
+        with what green is asked."""
         super().__init__(log, own, host, web_url, pulsar_url)
-        self._home = home
+        self._home, self._access = home, access
         self._greens: dict[Target, Green] = {}
 
     def topics_of(self, bundle: str) -> list[str]:
@@ -134,7 +137,7 @@ class MigratingBroker(TrafficBroker):
 
     def _green(self, target: Target) -> Green:
         if target not in self._greens:
-            self._greens[target] = Green(target)
+            self._greens[target] = Green(target, self._access)
         return self._greens[target]
 
     def _send_all_to(self, topic: Topic) -> None:

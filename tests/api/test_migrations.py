@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import SecretStr
 
 from api.app import create_app
 from api.context import Context
-from control.green import ask, find_cycle, green_flaws, green_notes
+from control.green import find_cycle, green_flaws, green_notes
+from control.green_admin import ask, asking
 from control.migrations import unknown_notes
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
+from sinks.green_access import GreenAccess
 from tests.agent.support import A
 from tests.api.prompt_job import PromptJob, run_prompt_job
-from tests.support.green_server import Sent, green
+from tests.support.certificates import Authority
+from tests.support.green_server import Heard, Sent, green
 from trimtab.migration.migration import Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.migration.topic_life import TopicState
@@ -133,6 +138,9 @@ def test_a_plan_of_the_cluster_says_what_has_migrated_before(
             if m["migration"]["scope"] == "cluster"
         ]
         assert sorted(whole["apart"]) == ["t/one", "t/three", "t/two"]
+        # Whoever asks by Pulsar's path whether green's green is blue must see it.
+        told = api.get(f"/admin/v2/clusters/{job.cluster_name}/migrate")
+        assert told.json() == {"migrated": True, "migratedClusterUrl": urls(url)}
 
 
 def test_a_member_that_is_misspelt_begins_no_migration(
@@ -174,13 +182,19 @@ def test_a_wave_that_names_no_namespace_that_is_known_is_noted() -> None:
 
 
 def test_green_is_asked_once_for_each_thing(api: TestClient, job: PromptJob) -> None:
-    asked = list[str]()
+    heard = list[Heard]()
     paths = {"clusters": ["green"], "brokers/green": ["g:8080"]}
-    with green(paths, asked) as url:
+    with green(paths, heard) as url:
         body = {"target": urls(url), "scope": "t/three"}
         here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
         assert api.post(here, json=body, params={"dryRun": True}).status_code == 200
-    assert sorted(asked) == ["brokers/green", "clusters", "clusters/green/migrate", "tenants/t"]
+    assert sorted(each.path for each in heard) == [
+        "brokers/green",
+        "clusters",
+        "clusters/green/migrate",
+        "namespaces/t/three",
+        "tenants/t",
+    ]
 
 
 def test_pulsars_flags_of_clusters_and_namespaces(
@@ -265,12 +279,65 @@ def test_an_unreachable_green_is_refused(api: TestClient, job: PromptJob) -> Non
 
 
 @pytest.mark.parametrize("path", ["clusters", "brokers/green"])
-def test_a_green_that_wants_to_know_who_asks_is_there_and_that_is_noted(path: str) -> None:
+def test_a_green_that_wants_a_token_is_refused_with_the_setting(path: str) -> None:
     with green({"clusters": ["green"], "brokers/green": ["g:8080"], path: 401}) as url:
+        [(rule, said)] = green_flaws(Target(serviceUrl=url), (), ("t",), ask)
+    assert (rule, said) == (
+        "target-access",
+        f"target: {url}/admin/v2/{path} answers 401: it wants a token: "
+        "set green.token_file (TRIMTAB_GREEN__TOKEN_FILE)",
+    )
+
+
+def test_green_is_asked_with_the_token_and_no_other_cluster_is(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("secret-of-green\n")
+    access = GreenAccess(token_file=file)
+    paths: dict[str, Any] = {"clusters": ["green"], "brokers/green": ["g:8080"]}
+    heard, elsewhere = list[Heard](), list[Heard]()
+    with green(paths, heard=elsewhere) as other, green(paths, heard=heard) as url:
+        paths["clusters/green/migrate"] = {
+            "migrated": True,
+            "migratedClusterUrl": {"serviceUrl": other},
+        }
+        paths["tenants/t"] = Sent(other.replace("127.0.0.1", "localhost"))
         target = Target(serviceUrl=url)
-        assert list(green_flaws(target, (), ("t",), ask)) == []
-        [said] = green_notes(target, 1.0, 0.85, ask)
-    assert said.startswith(f"note: {url}/admin/v2/{path} answers 401: ")
+        assert list(green_flaws(target, ["b:8080"], ("t",), asking(target, access))) == []
+    assert {each.token for each in heard} == {"Bearer secret-of-green"}
+    assert elsewhere
+    assert {each.token for each in elsewhere} == {None}
+
+
+def test_a_token_that_green_does_not_take_is_named_by_its_setting_and_not_shown(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("secret-of-green")
+    for access in (GreenAccess(token_file=file), GreenAccess(token=SecretStr("secret-of-green"))):
+        with green({"clusters": 403}) as url:
+            target = Target(serviceUrl=url)
+            [(rule, said)] = green_flaws(target, (), (), asking(target, access))
+        name = "green.token_file" if access.token_file else "green.token"
+        assert said == (
+            f"target: {url}/admin/v2/clusters answers 403: it does not take the token of {name}, "
+            "or its role may not do this"
+        )
+        assert rule == "target-access"
+        assert "secret-of-green" not in f"{access!r} {said}"
+
+
+def test_green_is_asked_over_tls_by_the_authorities_of_the_setting(tmp_path: Path) -> None:
+    ours = Authority(tmp_path, "ours")
+    paths: dict[str, Any] = {"clusters": ["green"], "brokers/green": ["g:8443"]}
+    with green(paths, certificate=ours.issue("green")) as url:
+        target = Target(serviceUrlTls=url)
+        [(rule, said)] = green_flaws(target, (), (), ask)
+        assert rule == "unreachable-target"
+        assert said.endswith(
+            "set green.ca (TRIMTAB_GREEN__CA) to the authorities that have signed it"
+        )
+        access = GreenAccess(ca=ours.ca)
+        assert list(green_flaws(target, (), (), asking(target, access))) == []
 
 
 def test_any_server_of_a_url_may_answer_for_green(url: str) -> None:
@@ -354,6 +421,17 @@ def test_a_cluster_that_green_only_knows_of_is_not_green() -> None:
                     "unreachable-target",
                     f"target: {url} has no broker that is alive",
                 )
+
+
+@pytest.mark.parametrize("migrated", [True, False])
+def test_a_namespace_that_green_sends_on_is_no_target(migrated: bool) -> None:
+    """Its topics would be sent on as they come: to blue, in the worst case."""
+    paths: dict[str, Any] = {"clusters": ["green"], "brokers/green": ["g:8080"]}
+    paths["namespaces/t/one"] = {"migrated": migrated}
+    with green(paths) as url:
+        found = list(green_flaws(Target(serviceUrl=url), (), (), ask, "t/one"))
+        assert [rule for rule, _ in found] == ["migration-cycle"] * migrated
+        assert list(green_flaws(Target(serviceUrl=url), (), (), ask, "t/two")) == []
 
 
 def test_a_cycle_by_tls_alone_is_found() -> None:

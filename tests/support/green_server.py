@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 
 class Sent(str):
@@ -16,16 +18,32 @@ class Sent(str):
     __slots__ = ()
 
 
+class Heard(NamedTuple):
+    """A request: its path, and what it says of who asks."""
+
+    path: str
+    token: str | None
+
+
 @contextmanager
-def green(answers: dict[str, Any], asked: list[str] | None = None) -> Iterator[str]:
-    """Serve JSON by path below /admin/v2/, and 404 for others; yields the URL. ``asked``: gets the
-    paths in the order of the requests. An answer that is a number is a status."""
+def green(
+    answers: dict[str, Any], heard: list[Heard] | None = None, certificate: Path | None = None
+) -> Iterator[str]:
+    """Serve JSON by path below /admin/v2/, and 404 for others; yields the URL. ``heard``: gets the
+    requests in their order; ``certificate``: with its key, for TLS. An answer that is a number is a
+    status."""
 
     class Paths(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            self._answer()
+
+        do_PUT = do_POST = do_GET
+
+        def _answer(self) -> None:
             path = self.path.removeprefix("/admin/v2/")
-            if asked is not None:
-                asked.append(path)
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            if heard is not None:
+                heard.append(Heard(path, self.headers.get("authorization")))
             found = answers.get(path)
             status = found if isinstance(found, int) else 200
             self.send_response(404 if found is None else 307 if isinstance(found, Sent) else status)
@@ -37,10 +55,14 @@ def green(answers: dict[str, Any], asked: list[str] | None = None) -> Iterator[s
         def log_message(self, *_: object) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Paths) as server:
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()

@@ -1,0 +1,95 @@
+"""Asks a web service by Pulsar's admin paths: other clusters, before topics go there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from http.client import HTTPException, HTTPMessage
+from ssl import SSLCertVerificationError
+from typing import IO, Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+from pydantic import SecretStr
+
+from sinks.green_access import NO_ACCESS, NOT_TRUSTED, WHO_ASKS, GreenAccess
+from trimtab.migration.migration import Target
+
+TIMEOUT_S: Final = 3.0
+"""Of one request. Shorter: a busy cluster counts as absent; longer: the operator waits."""
+BROKERS: Final = "brokers/"
+"""Begins the path of a cluster's brokers. Pulsar answers for other clusters with a redirect."""
+_MOST_BYTES: Final = 1 << 20
+
+Ask = Callable[[str, str], Any]
+"""What an admin path of a web service answers; raises NoAnswer and Misconfigured."""
+
+
+class NoAnswer(Exception):
+    """Green does not answer what it is asked; says why."""
+
+
+class Elsewhere(NoAnswer):
+    """It answers that another host has to be asked."""
+
+
+class NotAllowed(NoAnswer):
+    """It wants to know who asks, or lets others ask only; says what to set."""
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows them, but for the brokers of another cluster; raises Elsewhere."""
+
+    def redirect_request(  # noqa: PLR0913 - as in urllib
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        away = urlsplit(newurl).hostname != urlsplit(req.full_url).hostname
+        if away and f"/admin/v2/{BROKERS}" in req.selector:
+            raise Elsewhere(f"{req.full_url} sends who asks to {newurl}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def asking(green: Target, access: GreenAccess) -> Ask:
+    """Asks green with what ``access`` has, and other clusters without its token; remembers what
+    they answered."""
+    others = access.model_copy(update={"token": SecretStr(""), "token_file": None})
+
+    @cache
+    def asked(web: str, path: str) -> Any:
+        return ask(web, path, access if web == green.web else others)
+
+    return asked
+
+
+def ask(web: str, path: str, access: GreenAccess = NO_ACCESS) -> Any:
+    """What an admin path answers; raises NoAnswer and Misconfigured. ``web`` may name several
+    servers after commas: the first that is there answers."""
+    opener = build_opener(_Redirects, HTTPSHandler(context=access.context()))
+    scheme, _, rest = web.partition("://")
+    servers, _, below = rest.partition("/")
+    problems = list[str]()
+    for server in filter(None, servers.split(",")):
+        url = f"{scheme}://{server}/{below}".rstrip("/") + f"/admin/v2/{path}"
+        # S310: `target_flaws` has checked that it begins with http or https.
+        request = Request(url)
+        for name, value in access.headers().items():
+            # A redirect may lead to a host that must not learn it.
+            request.add_unredirected_header(name, value)
+        try:
+            with opener.open(request, timeout=TIMEOUT_S) as answer:
+                return json.loads(answer.read(_MOST_BYTES))
+        except HTTPError as error:
+            if error.code in WHO_ASKS:
+                said = f"{url} answers {error.code}: {access.say_refused()}"
+                raise NotAllowed(said) from error
+            raise NoAnswer(f"{url} answers {error.code}") from error
+        except (URLError, HTTPException, OSError, ValueError) as error:
+            problems.append(f"{url} does not answer: {_say(error)}")
+    raise NoAnswer("; ".join(problems))
+
+
+def _say(error: Exception) -> str:
+    why = getattr(error, "reason", error)
+    return f"{why}; {NOT_TRUSTED}" if isinstance(why, SSLCertVerificationError) else str(why)
