@@ -5,6 +5,7 @@ PUT   persistent/T/N/NAME                           a topic; 409 if it is there
 PUT   persistent/T/N/NAME/subscription/S            from its first entry on; 409 if it is there
 POST  persistent/T/N/NAME/give-back                 ClusterUrl: end it, unless it took a write
 GET   persistent/T/N/NAME/stats                     messages, backlogs, whether it has migrated
+GET   clusters, brokers/CLUSTER                     its own cluster, and the ids of its brokers
 GET   broker-stats/load-report                      as the agent has sent it last
 All below /admin/v2/. A topic of another broker is answered with 307 to that one, as Pulsar does.
 """
@@ -86,6 +87,10 @@ class Admin:
                 return Reply(204)
             case "PUT", "namespaces", [_, _]:
                 return Reply(204)
+            case "GET", "clusters", []:
+                return Reply(200, msgspec.json.encode([self._broker.cluster]))
+            case "GET", "brokers", [name] if name == self._broker.cluster:
+                return Reply(200, msgspec.json.encode(self._broker.peers))
             case "GET", "broker-stats", ["load-report"]:
                 return Reply(200, encode(self._broker.reported))
             case _, "persistent", [tenant, namespace, name, *rest]:

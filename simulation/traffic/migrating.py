@@ -23,6 +23,7 @@ from simulation.traffic.green import Green
 from simulation.traffic.standing import IllegalStep, Standing, Step
 from simulation.traffic.topic_log import Fenced, Topic, TopicLog
 from sinks.green_access import NO_ACCESS, GreenAccess
+from trimtab.migration.flaws import hosts_of
 from trimtab.migration.migration import Target
 
 REPLICATOR: Final = "pulsar.repl."
@@ -47,6 +48,16 @@ class MigratingBroker(TrafficBroker):
         super().__init__(log, own, host, web_url, pulsar_url)
         self._home, self._access = home, access
         self._greens: dict[Target, Green] = {}
+
+    @property
+    def cluster(self) -> str:
+        """Its cluster's name."""
+        return self.desk.log.cluster
+
+    @property
+    def peers(self) -> list[str]:
+        """The ids of its cluster's brokers, as it was started with them: alive or not."""
+        return sorted(hosts_of(self._home.serviceUrl))
 
     def topics_of(self, bundle: str) -> list[str]:
         with self.desk.lock:
