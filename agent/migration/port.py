@@ -47,12 +47,15 @@ class Migrating(Protocol):
         ...
 
     def hold(self, topic: str) -> None:
-        """From now on tell producers to try again; writes that were accepted are replicated."""
+        """From now on tell producers to try again, and consumers whose subscription does not exist
+        here yet: green would not have it. Returns once no write, and no new subscription, can
+        succeed. Writes that were accepted are replicated, and other consumers read on."""
         ...
 
     def terminate(self, topic: str, target: Target) -> None:
         """Accept no write any more, also after a restart or at another owner; redirect producers to
-        green from now on. Returns once no write can succeed here."""
+        green from now on, and consumers whose subscription does not exist here. Returns once no
+        write can succeed here."""
         ...
 
     def replication_backlog(self, topic: str) -> int:
@@ -84,7 +87,7 @@ class Migrating(Protocol):
         ...
 
     def release(self, topic: str) -> None:
-        """Let producers in again that were held. A topic that was terminated or removed stays so:
+        """Let those in again that were held. A topic that was terminated or removed stays so:
         the record may be lost that says it."""
         ...
 

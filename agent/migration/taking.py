@@ -1,8 +1,9 @@
 """Carries out the step that is due for one topic: what the broker does, and what is written down.
 
 The order is always: what harms nobody, then the record, then what cannot be taken back.
-  begin      create it on green; hold its producers; record; end its writes and redirect them
-  catch up   hold; if other regions lack nothing: record; end its writes and redirect them
+  begin      create it on green; hold its producers, and who would make a subscription; create
+             those on green that were made meanwhile; record; end its writes and redirect them
+  catch up   hold; if other regions lack nothing: create subscriptions on green; record; as above
   drain      redirect drained subscriptions; record what is left; if nothing is: remove the topic
   release    record; let producers in
   take back  end it on green; record; serve it here again, if green had taken no write
@@ -13,7 +14,7 @@ crashes after the record finds it when the bundle is loaded (`restore`), before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
 from agent.migration.port import Migrating
@@ -82,10 +83,11 @@ def restore(broker: Migrating, case: Case) -> None:
 
 
 def _begin(broker: Migrating, case: Case, ask: Ask) -> None:
+    created = broker.backlog(case.topic).keys()
     broker.create_on(case.migration.target, case.topic)
     broker.hold(case.topic)
     if broker.replication_backlog(case.topic) == 0:
-        _terminate(broker, case, ask)
+        _terminate(broker, case, ask, created)
     else:
         _follow(broker, case, ask(TopicEvent.HOLD, 0))
 
@@ -93,12 +95,18 @@ def _begin(broker: Migrating, case: Case, ask: Ask) -> None:
 def _catch_up(broker: Migrating, case: Case, ask: Ask) -> None:
     broker.hold(case.topic)
     if broker.replication_backlog(case.topic) == 0:
-        _terminate(broker, case, ask)
+        # An earlier owner may have held it, hours ago, and let subscriptions be made in between.
+        _terminate(broker, case, ask, ())
 
 
-def _terminate(broker: Migrating, case: Case, ask: Ask) -> None:
-    """From the record on every broker redirects; a held topic takes no write meanwhile."""
-    _follow(broker, case, ask(TopicEvent.TERMINATE, _sum(broker.backlog(case.topic))))
+def _terminate(broker: Migrating, case: Case, ask: Ask, created: Collection[str]) -> None:
+    """From the record on every broker redirects; a held topic takes no write meanwhile, and no
+    subscription. Those that green does not have, as it has ``created`` alone, would miss what is
+    written there before their consumers come."""
+    backlog = broker.backlog(case.topic)
+    if not backlog.keys() <= set(created):
+        broker.create_on(case.migration.target, case.topic)
+    _follow(broker, case, ask(TopicEvent.TERMINATE, _sum(backlog)))
 
 
 def _drain(broker: Migrating, case: Case, ask: Ask) -> None:

@@ -84,8 +84,8 @@ class Desk:
         self.attached = Attached()
         self.places = Places()
         self.withheld: set[str] = set()
-        """Topics that take no writes for now, as other regions lack some of what they have. Who
-        owns the bundle next is told anew."""
+        """Topics that take no writes for now, and no new subscription, as other regions lack some
+        of what they have. Who owns the bundle next is told anew."""
         self.restores: dict[str, tuple[Step, Target]] = {}
         """What a topic's record says that became of it, told before its bundle was served: it holds
         for all that is done with the topic."""
@@ -211,6 +211,9 @@ class Desk:
     def _subscribe(self, work: _Work, topic: Topic, key: Key) -> None:
         entry = self.log.subscription(topic, key.name)
         if topic.standing is Standing.ACTIVE:
+            if entry is None and key.topic in self.withheld:
+                work.answers.append(withheld(key, Part.CONSUMER))
+                return
             entry = self.log.subscribe(topic, key.name, topic.next)
         elif entry in (None, topic.next):
             # New here, or drained: its next message is on the other cluster.
@@ -236,6 +239,7 @@ class Desk:
         work.wake.add(frame.topic)
 
 
-def withheld(key: Key) -> Retry:
-    """Answer a producer of a topic whose replicators have not come to its end."""
-    return Retry(*key, Part.PRODUCER, WITHHELD_MS, "not all of it is replicated yet")
+def withheld(key: Key, part: Part = Part.PRODUCER) -> Retry:
+    """Answer a producer, or who would make a subscription, of a topic whose replicators have not
+    come to its end."""
+    return Retry(*key, part, WITHHELD_MS, "not all of it is replicated yet")

@@ -69,6 +69,38 @@ def test_resources_are_created_on_green_before_blue_accepts_no_write(place: Plac
     assert place.store.records[ONE].problem == ""
 
 
+def test_a_subscription_that_is_made_while_green_is_asked_is_there_before_the_end_of_writes(
+    place: Place,
+) -> None:
+    """Green would keep nothing for it of what producers write there before its consumer comes."""
+    log = place.storage.topic(ONE, early=0)
+    hold = place.broker.hold
+
+    def meanwhile(topic: str) -> None:
+        log.subscriptions["late"] = 0
+        hold(topic)
+
+    place.broker.hold = meanwhile  # type: ignore[method-assign]
+    place.migrate()
+    assert place.look() == ["create one", "hold one", "create one", "terminate one"]
+    assert place.storage.subscribed_on_green == {ONE: {"early", "late"}}
+
+
+def test_a_subscription_that_is_made_while_other_regions_lack_messages_is_on_green_too(
+    place: Place,
+) -> None:
+    """Hours may pass, and owners change: who held the topic did not know of it."""
+    log = place.storage.topic(ONE)
+    log.unreplicated = 7
+    place.migrate()
+    assert place.look() == ["create one", "hold one"]
+    log.subscriptions["late"] = 0
+    log.unreplicated = 0
+    place.owned_by(B)
+    assert place.look() == ["hold one", "create one", "terminate one"]
+    assert place.storage.subscribed_on_green == {ONE: {"late"}}
+
+
 def test_a_topic_with_a_replication_backlog_is_unavailable_until_it_has_none(
     place: Place,
 ) -> None:

@@ -35,6 +35,7 @@ class Storage:
     green: dict[str, int] = field(default_factory=dict)
     """Topic to how many messages green has taken."""
     ended_on_green: set[str] = field(default_factory=set)
+    subscribed_on_green: dict[str, set[str]] = field(default_factory=dict)
 
     def topic(self, name: str, **subscriptions: int) -> Log:
         self.blue[name] = Log(subscriptions=dict(subscriptions))
@@ -58,6 +59,8 @@ class MigratingBroker(Recorder):
         self._do("create", topic)
         assert target.web
         self.storage.green.setdefault(topic, 0)
+        there = self.storage.subscribed_on_green.setdefault(topic, set())
+        there.update(self.storage.blue[topic].subscriptions)
 
     def hold(self, topic: str) -> None:
         self._do("hold", topic)

@@ -281,6 +281,24 @@ def test_producers_wait_while_other_regions_lack_messages(
     assert region.got == texts(0)
 
 
+def test_no_subscription_is_made_while_a_topic_is_held(
+    green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    """Green has those that there were: what is written there would be lost for this one."""
+    first, late = Inbox(), Inbox()
+    attached(client, first, "first")
+    broker.create_on(green.urls, TOPIC)
+    broker.hold(TOPIC)
+    consumer = client.consumer(TOPIC, "late", late)
+    eventually(lambda: consumer.failures, "it is put off", 20)
+    assert broker.backlog(TOPIC).keys() == {"first"}
+    broker.terminate(TOPIC, green.urls)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    eventually(lambda: green.homes[0].broker.backlog(TOPIC).keys() == {"first", "late"}, "both", 20)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_topics_migrate_while_brokers_of_both_clusters_die(
     tmp_path: Path, blue: Town, green: Town, client: Client, seed: int
