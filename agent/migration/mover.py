@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
+import structlog
 
 from agent.broker import Broker, CannotLoad
 from agent.holdings import Holdings
@@ -35,12 +36,17 @@ from trimtab.migration.topic_life import FORGETTABLE, MAY_ENLIST, TopicEvent, To
 from trimtab.model import Epoch, namespace_of
 from trimtab.wire.topics import LONGEST_PROBLEM, Named, TopicChange, TopicOutcome
 
+log = structlog.get_logger()
+
 PART_S: Final = 0.25
 """How long a part of a look may take. Longer: hand-overs wait for it; shorter: the loop turns for
 little."""
 LISTED: Final = 1000
 """Topics that are enlisted before the lease is kept again. More: a bundle of 50,000 takes as long
 as a lease; fewer: more is asked."""
+SLOW_S: Final = 3.3
+"""A step that takes longer is logged: a third of the lease that agents have by default. Shorter:
+slow answers of green fill the log; longer: nobody sees why leases end."""
 IDLE_S: Final = 10.0
 """Between two looks while nothing migrates. Longer: a broker that missed the command begins late;
 shorter: more reading."""
@@ -216,7 +222,7 @@ class Mover:
             [outcome] = self._records.ask(bundle, change)
             return outcome
 
-        step = case.step
+        step, began = case.step, self._clock()
         try:
             if topic in self._half_done:
                 restore(broker, case)
@@ -227,6 +233,14 @@ class Mover:
             self.counts[step, False] += 1
         else:
             self.counts[step, True] += 1
+        took = self._clock() - began
+        if took > SLOW_S:
+            log.warning(
+                "a step of a topic that migrates keeps the broker from its lease",
+                topic=topic,
+                step=step.value,
+                seconds=round(took, 1),
+            )
 
     def _fail(self, bundle: str, epoch: Epoch, case: Case, why: str) -> None:
         """Note why a step failed; it is tried again at the next look."""

@@ -23,7 +23,9 @@ class Migrating(Protocol):
 
     Each call names a topic of a bundle that this broker serves, must be harmless when repeated, and
     raises CannotMigrate with a reason when it fails: a crash, or a new owner, repeats what was not
-    written down. None may take longer than a third of the lease.
+    written down. None may take longer than a third of the lease, which is not kept meanwhile,
+    however many questions to green it is: one that ends by CannotMigrate, and goes on when it is
+    repeated, is counted and shown; one that takes longer loses the broker all of its bundles.
 
     A broker without these methods takes no part: its topics stay where they are, and the progress
     names them as active.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ssl import SSLCertVerificationError
 from typing import Final, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 import msgspec
 
@@ -17,7 +18,7 @@ from trimtab.migration.migration import Target
 from trimtab.store.lookup import parse_topic
 
 ANSWER_S: Final = 3.0
-"""A call must end well before the lease does."""
+"""What is asked for one topic must end well before the lease does: a third of its 10 s."""
 _THERE: Final = 409
 """Pulsar's answer for what exists already: here that is success."""
 _MOST_HOPS: Final = 3
@@ -30,30 +31,47 @@ class _Answer(NamedTuple):
 
 
 class Green:
-    """One other cluster, for one thread."""
+    """One other cluster, for one thread. What is asked for one topic ends after ANSWER_S, however
+    many questions that are: the broker's lease is not kept meanwhile."""
 
-    def __init__(self, target: Target, access: GreenAccess = NO_ACCESS) -> None:
-        self._access = access
+    def __init__(
+        self,
+        target: Target,
+        access: GreenAccess = NO_ACCESS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._access, self._clock = access, clock
         scheme, _, hosts = target.web.partition("://")
         self._hosts = [f"{scheme}://{host}" for host in hosts.rstrip("/").split(",")]
         self._made: set[str] = set()
         """Tenants and namespaces that are known to be there."""
+        self._half_made: dict[str, set[str]] = {}
+        """Topics that are not complete there, with what is: the next time goes on."""
+        self._until = 0.0
 
     def create(self, topic: str, subscriptions: Iterable[str]) -> None:
         """Create tenant, namespace, topic and subscriptions from the first message on; raises
-        CannotMigrate."""
+        CannotMigrate, and goes on when it is called again."""
+        self._until = self._clock() + ANSWER_S
         _, namespace = parse_topic(topic)
         for path in (f"tenants/{namespace.split('/')[0]}", f"namespaces/{namespace}"):
             if path not in self._made:
                 self._ask("PUT", path)
                 self._made.add(path)
-        owner = self._ask("PUT", _path(topic)).host
+        there = self._half_made.setdefault(topic, set())
+        owner = "" if _path(topic) in there else self._ask("PUT", _path(topic)).host
+        there.add(_path(topic))
         for name in subscriptions:
             path = f"{_path(topic)}/subscription/{quote(name, safe='')}"
-            self._ask("PUT", path, b'"earliest"', owner)
+            if path not in there:
+                self._ask("PUT", path, b'"earliest"', owner)
+                there.add(path)
+        del self._half_made[topic]
 
     def give_back(self, topic: str, home: Target) -> bool:
         """Have green end the topic, unless it has taken a write of it; raises CannotMigrate."""
+        self._until = self._clock() + ANSWER_S
+        self._half_made.pop(topic, None)
         asked = msgspec.json.encode(home)
         answer = self._ask("POST", f"{_path(topic)}/give-back", asked)
         return msgspec.json.decode(answer.body, type=bool)
@@ -63,7 +81,7 @@ class Green:
         why = ""
         for host in [first, *self._hosts] if first else tuple(self._hosts):
             try:
-                return _asked(method, f"{host}/admin/v2/{path}", body, self._access)
+                return self._asked(method, f"{host}/admin/v2/{path}", body)
             except Misconfigured as error:
                 raise CannotMigrate(str(error)) from error
             except (OSError, HTTPException) as error:
@@ -75,35 +93,43 @@ class Green:
                     self._hosts = [*self._hosts[1:], host]
         raise CannotMigrate(f"green does not answer: {why}")
 
+    def _asked(self, method: str, url: str, body: bytes) -> _Answer:
+        """The answer, after what redirects there are; raises Misconfigured too."""
+        headers = {"content-type": "application/json", **self._access.headers()}
+        is_safe = url.startswith("https:")
+        for _ in range(_MOST_HOPS):
+            parts = urlsplit(url)
+            if is_safe and parts.scheme != "https":
+                raise CannotMigrate(f"{method} {parts.path}: green leads from TLS to {url}")
+            status, text, location = self._once(method, parts, body, headers)
+            if status != 307:
+                break
+            url = location
+        if status in WHO_ASKS:
+            raise CannotMigrate(f"{method} {parts.path}: {status}: {self._access.say_refused()}")
+        if status >= 300 and status != _THERE:
+            says = text[:200].decode(errors="replace")
+            raise CannotMigrate(f"{method} {parts.path}: {status} {says}")
+        return _Answer(f"{parts.scheme}://{parts.netloc}", text)
 
-def _asked(method: str, url: str, body: bytes, access: GreenAccess) -> _Answer:
-    """The answer, after what redirects there are; raises Misconfigured too."""
-    headers = {"content-type": "application/json", **access.headers()}
-    is_safe = url.startswith("https:")
-    for _ in range(_MOST_HOPS):
-        parts = urlsplit(url)
-        if is_safe and parts.scheme != "https":
-            raise CannotMigrate(f"{method} {parts.path}: green leads from TLS to {url}")
+    def _once(
+        self, method: str, url: SplitResult, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, bytes, str]:
+        """Status, body and location of one answer."""
+        left = self._until - self._clock()
+        if left <= 0:
+            raise CannotMigrate(f"green takes more than {ANSWER_S:g} s for one topic: it goes on")
         line = (
-            HTTPSConnection(parts.netloc, timeout=ANSWER_S, context=access.context())
-            if parts.scheme == "https"
-            else HTTPConnection(parts.netloc, timeout=ANSWER_S)
+            HTTPSConnection(url.netloc, timeout=left, context=self._access.context())
+            if url.scheme == "https"
+            else HTTPConnection(url.netloc, timeout=left)
         )
         try:
-            line.request(method, parts.path, body, headers)
+            line.request(method, url.path, body, headers)
             answer = line.getresponse()
-            text, status = answer.read(), answer.status
+            return answer.status, answer.read(), answer.headers.get("location", "")
         finally:
             line.close()
-        if status != 307:
-            break
-        url = answer.headers["location"]
-    if status in WHO_ASKS:
-        raise CannotMigrate(f"{method} {parts.path}: {status}: {access.say_refused()}")
-    if status >= 300 and status != _THERE:
-        says = text[:200].decode(errors="replace")
-        raise CannotMigrate(f"{method} {parts.path}: {status} {says}")
-    return _Answer(f"{parts.scheme}://{parts.netloc}", text)
 
 
 def _path(topic: str) -> str:

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from agent.broker import CannotLoad
 from agent.holdings import Holdings
-from agent.migration.mover import IDLE_S, LISTED, PART_S, Mover
+from agent.migration.mover import IDLE_S, LISTED, PART_S, SLOW_S, Mover
 from agent.migration.port import AskAgain, CannotMigrate
 from sinks.errors import Closed, StoreUnavailable
 from tests.agent.support import Recorder
@@ -152,6 +153,24 @@ def test_a_bundle_all_of_whose_topics_had_migrated_is_not_named_again(place: Pla
     place.store.known["w"] = Migration("w", "c", CLUSTER, GREEN, apart=("t/ns",))
     place.look()
     assert place.store.marks == {}
+
+
+def test_a_step_that_takes_long_is_logged(place: Place) -> None:
+    """A broker that asks a slow green loses its lease, and nobody saw why."""
+    place.storage.topic(ONE)
+    place.migrate()
+    create_on = place.broker.create_on
+
+    def slow(target: Target, topic: str) -> None:
+        create_on(target, topic)
+        place.clock.now += 2 * SLOW_S
+
+    place.broker.create_on = slow  # type: ignore[method-assign]
+    with capture_logs() as lines:
+        place.look()
+    assert [(line["topic"], line["step"], line["seconds"]) for line in lines] == [
+        (ONE, "begin", 6.6)
+    ]
 
 
 def test_a_pause_begins_nothing_and_drains_what_was_terminated(place: Place) -> None:

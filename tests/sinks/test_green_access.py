@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from agent.migration.port import CannotMigrate
-from simulation.traffic.green import Green
+from simulation.traffic.green import ANSWER_S, Green
 from sinks.errors import Misconfigured
 from sinks.green_access import NO_ACCESS, GreenAccess, access_of_environment
 from streaming.config import InvalidConfig, load_config
@@ -102,6 +102,31 @@ def test_a_step_that_green_refuses_names_the_setting() -> None:
         with pytest.raises(CannotMigrate, match=r"does not take the token of green\.token,") as two:
             Green(Target(serviceUrl=url), access).create(TOPIC, [])
         assert CANARY not in str(two.value)
+
+
+def test_a_slow_green_is_asked_for_a_while_and_the_next_time_goes_on() -> None:
+    """Each question may take a third of a lease: the sum of them lost the broker its bundles."""
+    now, heard = [0.0], list[Heard]()
+
+    class Slow(list[Heard]):
+        def append(self, each: Heard) -> None:
+            heard.append(each)
+            now[0] += 0.9 * ANSWER_S
+
+    paths = {"tenants/t": 204, "namespaces/t/ns": 204, "persistent/t/ns/x": 204}
+    names = ["a", "b"]
+    paths |= {f"persistent/t/ns/x/subscription/{name}": 204 for name in names}
+    with green(paths, Slow()) as url:
+        it = Green(Target(serviceUrl=url), clock=lambda: now[0])
+        for _ in range(2):
+            with pytest.raises(CannotMigrate, match="takes more than 3 s for one topic"):
+                it.create(TOPIC, names)
+        it.create(TOPIC, names)
+        # It is complete, and is asked for anew: others may have deleted it there.
+        with pytest.raises(CannotMigrate, match="takes more than 3 s for one topic"):
+            it.create(TOPIC, names)
+    assert [each.path for each in heard[:5]] == [*paths]
+    assert [each.path for each in heard[5:]] == ["persistent/t/ns/x", *[*paths][3:4]]
 
 
 def test_a_token_does_not_leave_tls(tmp_path: Path) -> None:
