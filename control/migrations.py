@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -12,6 +12,7 @@ from trimtab.migration.migration import Counts, Migration, Target, Wave, sum_up
 from trimtab.migration.progress import estimate_end
 from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.nearby import nearby
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.topics import TopicRecord
 
 
@@ -82,6 +83,20 @@ def standing_notes(scope: str, target: Target, kept: Migrations) -> Iterator[str
             yield f"note: these stay on {web}, where they have migrated: {names}"
         else:
             yield f"note: these are there already, and nothing is done for them: {names}"
+
+
+def one_way_notes(target: Target, urls: Iterable[ServiceUrls]) -> Iterator[str]:
+    """Which clients of blue find no way to green: ``urls`` are those of blue's brokers."""
+    here = tuple(urls)
+    for name, there, kind in (
+        ("brokerServiceUrl", any(each.pulsar for each in here), "without TLS"),
+        ("brokerServiceUrlTls", any(each.pulsar_tls for each in here), "with TLS"),
+    ):
+        if there and not getattr(target, name):
+            yield (
+                f"note: target: has no {name}: clients that connect {kind}, as they may here, find "
+                "no way there"
+            )
 
 
 def unknown_notes(

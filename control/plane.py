@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from threading import Lock
@@ -31,7 +31,7 @@ from control.listing import (
     list_bundles,
     read_namespace,
 )
-from control.migrations import standing_notes, unknown_notes
+from control.migrations import one_way_notes, standing_notes, unknown_notes
 from control.reports import newest_values
 from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
@@ -60,6 +60,7 @@ from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import CONTROL
+from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Record
 from trimtab.wire.rounds import RoundRecord
 
@@ -238,9 +239,11 @@ class ControlPlane:
         memory = self.memory(last)
         if intent.plan or intent.kind in DRAIN_PLANS:
             memory = replace(memory, plans=tuple(self.plans.list(intent.cluster)))
+        urls: tuple[ServiceUrls, ...] = ()
         if intent.kind in MIGRATIONS:
             kept = self._kept_migrations(memory, last)
-            memory = replace(memory, migrations=kept, appended=self._where_brokers_listen(last))
+            urls = tuple(self.urls.read_all(intent.cluster, sorted(last.brokers)))
+            memory = replace(memory, migrations=kept, appended=where_they_listen(last, urls))
         existing = Existing(
             brokers=lambda: last.brokers,
             namespaces=lambda: self.index.namespaces(intent.cluster),
@@ -256,6 +259,7 @@ class ControlPlane:
             raise Objections(flaws)
         notes = list(note(intent, last, memory, existing))
         if green is not None:
+            notes += one_way_notes(green, urls)
             notes += unknown_notes(find_scope(intent), intent.waves, existing.namespaces)
             notes += standing_notes(find_scope(intent), green, memory.migrations)
             full = last.settings().round.overloaded_threshold
@@ -277,12 +281,6 @@ class ControlPlane:
         items = tuple(reversed(self.migrations.read(last.newest.cluster).values()))
         return replace(memory.migrations, items=items)
 
-    def _where_brokers_listen(self, last: ClusterRounds) -> dict[str, int]:
-        """Their ids and the host:port of each of their URLs, as `Memory.appended` has the ids."""
-        urls = self.urls.read_all(last.newest.cluster, sorted(last.brokers))
-        hosts = {host for each in urls for url in each.all() for host in hosts_of(url)}
-        return dict.fromkeys(hosts.union(last.brokers), 0)
-
     def send(self, intent: Intent) -> None:
         """Return once Kafka has the intent."""
         self._publisher.publish([Outgoing(CONTROL, intent.cluster, msgspec.json.encode(intent))])
@@ -299,3 +297,9 @@ class ControlPlane:
             if (found is not None and (found.final or accepted)) or left <= 0:
                 return found
             time.sleep(min(left, _LOOK_S))
+
+
+def where_they_listen(last: ClusterRounds, urls: Iterable[ServiceUrls]) -> dict[str, int]:
+    """The brokers' ids and the host:port of each of their URLs, as `Memory.appended` has ids."""
+    hosts = {host for each in urls for url in each.all() for host in hosts_of(url)}
+    return dict.fromkeys(hosts.union(last.brokers), 0)

@@ -206,13 +206,20 @@ class Client:
                 again = link.failed(frame.after_ms / 1000)
             case Migrated():
                 link.migrated(frame)
-                self.redirects[link.group] = self._chosen(frame.urls)
-                again = link.redirected()
+                again = self._send_on(link, self._chosen(frame.urls))
             case _:
                 again = link.heard(frame)
         if again is not None:
             self._by_session[session].discard(link)
             self._ask_in(link, again)
+
+    def _send_on(self, link: Link, url: str) -> float:
+        """Have it ask the other cluster; seconds until then. One that lacks this client's kind of
+        URL leaves it at home, where it asks again: there may be one later."""
+        if not url:
+            return link.failed()
+        self.redirects[link.group] = url
+        return link.redirected()
 
     def _chosen(self, urls: Target) -> str:
         return urls.brokerServiceUrlTls if self._tls else urls.brokerServiceUrl

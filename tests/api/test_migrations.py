@@ -15,7 +15,7 @@ from api.app import create_app
 from api.context import Context
 from control.green import find_cycle, green_flaws, green_notes
 from control.green_admin import ask, asking
-from control.migrations import unknown_notes
+from control.migrations import one_way_notes, unknown_notes
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.green_access import GreenAccess
@@ -170,6 +170,24 @@ def test_a_namespace_that_is_not_known_is_noted(api: TestClient, job: PromptJob,
     named = {**body, "scope": "t/small"}
     said = api.post(here, json=named, params={"dryRun": True}).json()["notes"]
     assert not any("is known" in each for each in said)
+
+
+def test_clients_that_find_no_way_to_green_are_noted(
+    api: TestClient, job: PromptJob, url: str
+) -> None:
+    """They would be redirected to no URL at all."""
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+    tls = {"serviceUrl": url, "brokerServiceUrlTls": "pulsar+ssl://green:6651"}
+    body = {"target": tls, "scope": "t/ten"}
+    [first, *_] = api.post(here, json=body, params={"dryRun": True}).json()["notes"]
+    said = "clients that connect {} TLS, as they may here, find no way there"
+    assert first == f"note: target: has no brokerServiceUrl: {said.format('without')}"
+    secured = [ServiceUrls(pulsar_tls="pulsar+ssl://a:6651")]
+    plain = Target(serviceUrl=url, brokerServiceUrl="pulsar://green:6650")
+    assert [*one_way_notes(plain, secured)] == [
+        f"note: target: has no brokerServiceUrlTls: {said.format('with')}"
+    ]
+    assert [*one_way_notes(plain, [ServiceUrls(pulsar="pulsar://a:6650")])] == []
 
 
 def test_a_wave_that_names_no_namespace_that_is_known_is_noted() -> None:

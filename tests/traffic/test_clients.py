@@ -328,6 +328,22 @@ def test_a_client_takes_the_redirect_s_url_for_the_connections_that_it_uses(
         assert client.redirects == {(TOPIC, ""): green.urls.brokerServiceUrlTls}
 
 
+def test_a_redirect_without_a_url_for_this_client_leaves_it_where_it_is(blue: Town) -> None:
+    """It ended the thread that opens connections, also for topics that do not migrate."""
+    broker = blue.homes[0].broker
+    with Client(blue.url, "plain") as client:
+        producer = client.producer(TOPIC, "p")
+        send(client, producer, 0)
+        all_stored(producer)
+        nowhere = Target(brokerServiceUrlTls="pulsar+ssl://green:6651")
+        broker.terminate(TOPIC, nowhere)
+        eventually(lambda: producer.failures > 1, "it asks again", 20)
+        other = client.producer(f"{TOPIC}-2", "q")
+        send(client, other, 0)
+        all_stored(other)
+        assert client.redirects == {}
+
+
 def test_a_withheld_topic_makes_producers_wait(blue: Town, client: Client) -> None:
     producer = client.producer(TOPIC, "p")
     send(client, producer, 0)
