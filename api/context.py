@@ -13,9 +13,10 @@ from api.refusal import RefusedRequest, status_of
 from control.intents import new_intent
 from control.plane import ControlPlane
 from control.rounds import ClusterRounds
+from trimtab.intent_rules import IntentRule
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
-from trimtab.wire.intent_outcome import IntentState
+from trimtab.wire.control import Intent, IntentKind, fingerprint
+from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 
 PATIENCE_S: Final = 60.0
 """How long a request waits for its outcome: Pulsar's namespaceBundleUnloadingTimeoutMs."""
@@ -84,7 +85,10 @@ class Context:
         return new_intent(kind, cluster, own_id, **members, **said)
 
     def send(self, intent: Intent) -> None:
-        """Send an intent, and note it for the answer and the audit log."""
+        """Send an intent, and note it for the answer and the audit log; raises RefusedRequest if
+        its id is another's."""
+        if self.own_id:
+            _refuse_another(intent, self.plane.outcome(intent.cluster, intent.id))
         self.intents.append(intent)
         self.plane.send(intent)
 
@@ -100,6 +104,7 @@ class Context:
         if found is None:
             reason = f"no job has read {intent.id} for {wait_s:g} s; is one running?"
             raise RefusedRequest(503, reason)
+        _refuse_another(intent, found)
         problems = "; ".join(found.problems)
         if found.state is IntentState.REFUSED:
             raise RefusedRequest(status_of(found.rule), problems, found.rule)
@@ -109,6 +114,13 @@ class Context:
             reason = f"{intent.id} is accepted, and not done after {wait_s:g} s"
             raise RefusedRequest(504, reason)
         return found.state
+
+
+def _refuse_another(intent: Intent, found: IntentOutcome | None) -> None:
+    """Raise RefusedRequest if the outcome is that of another intent with the same id."""
+    if found is not None and found.asked not in (0, fingerprint(intent)):
+        reason = f"id: {intent.id} was used for something else ({found.kind}): give a new one"
+        raise RefusedRequest(status_of(IntentRule.ID_IN_USE), reason, IntentRule.ID_IN_USE)
 
 
 def _context(request: Request) -> Context:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from trimtab.migration.kept import Migrations
+from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave, sum_up
 from trimtab.migration.progress import estimate_end
 from trimtab.migration.scopes import CLUSTER, namespace_of
+from trimtab.migration.topic_life import LEFT, TopicState
 from trimtab.nearby import nearby
 from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.topics import TopicRecord
@@ -62,8 +64,11 @@ class Report:
     """Topics that a rollback leaves on green: they began there, or it has taken writes of them."""
     failing: tuple[TopicTold, ...]
     """Topics whose last step failed."""
+    waiting: tuple[TopicTold, ...]
+    """Topics of the waves so far that have not left blue, those with the most messages first: what
+    the end, or the next wave, waits for."""
     cut: bool
-    """Whether there are more of either."""
+    """Whether there are more of any."""
 
 
 MOST_SCOPES: Final = 20
@@ -125,7 +130,7 @@ def tell(migration: Migration, counting: Counting, now_ms: int) -> Told:
 
 def report(told: Told, topics: Topics, most: int) -> Report:
     """The report of a migration, with ``most`` topics of each kind."""
-    stays, failing = list[TopicTold](), list[TopicTold]()
+    stays, failing, waiting = list[TopicTold](), list[TopicTold](), list[TopicTold]()
     migration = told.migration
     for namespace in told.namespaces:
         for topic, record in topics.of_namespace(migration.cluster, namespace):
@@ -136,7 +141,17 @@ def report(told: Told, topics: Topics, most: int) -> Report:
                 stays.append(row)
             if record.problem:
                 failing.append(row)
-    cut = len(stays) > most or len(failing) > most
+            if _waits(migration, record):
+                waiting.append(row)
+    cut = max(map(len, (stays, failing, waiting))) > most
     # Those first that a person must know of: what began there needs nothing.
     stays.sort(key=lambda each: (each.began, each.topic))
-    return Report(told, tuple(stays[:most]), tuple(sorted(failing)[:most]), cut)
+    waiting.sort(key=lambda each: (-each.backlog, each.topic))
+    failing.sort()
+    return Report(told, *(tuple(each[:most]) for each in (stays, failing, waiting)), cut)
+
+
+def _waits(migration: Migration, record: TopicRecord) -> bool:
+    if record.state is TopicState.ACTIVE:
+        return migration.state is MigrationState.RUNNING and record.wave <= migration.wave
+    return record.state in LEFT

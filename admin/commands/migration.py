@@ -163,14 +163,15 @@ def roll_back(_: Session, migration: Migration) -> Change:
 @migration_commands.command("report")
 @reads
 def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
-    """Show what became of a migration: topics that began on green or stay there, and that fail."""
+    """Show what became of a migration: topics that stay on green, fail, or are waited for."""
     found = session.get(f"migrations/{migration}/report", limit=limit)
     stays = ({"kind": "began" if row["began"] else "stays", **row} for row in found["stays"])
-    rows = [*stays, *({"kind": "failing", **row} for row in found["failing"])]
+    kinds = {"failing": "failing", "waiting": "waits"}
+    rows = [*stays, *({"kind": kinds[each], **row} for each in kinds for row in found[each])]
     columns = {"kind": text, "topic": text, "state": text, "backlog": text, "problem": text}
     said = notes(found["told"], session.cluster, reported=True)
     if not rows:
-        good = Text("a rollback leaves no topic on green, and the last step of none failed")
+        good = Text("a rollback leaves no topic on green, the last step of none failed, none waits")
         return Shown(found, lines=[good], notes=said)
     more = ["there are more topics: --limit"] if found["cut"] else []
     return Shown(found, rows, columns, notes=more + said)

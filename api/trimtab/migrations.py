@@ -81,8 +81,8 @@ def get_report(
     context: InContext,
     limit: int = Query(100, ge=1, le=MOST_LISTED, description="Topics that are named at most."),
 ) -> dict[str, Any]:
-    """What became of a migration: its progress by namespace, the topics that stay on green, and
-    those whose last step failed, each with the reason."""
+    """What became of a migration: its progress by namespace, the topics that stay on green, those
+    whose last step failed, with the reason, and those that it waits for."""
     told = _told(cluster, migration, context)
     found: dict[str, Any] = msgspec.to_builtins(report(told, context.plane.topics, limit))
     return found

@@ -161,6 +161,38 @@ def test_a_member_that_is_misspelt_begins_no_migration(
     assert api.get(here).json() == before
 
 
+def test_an_id_that_is_used_again_begins_nothing_and_is_refused(
+    api: TestClient, job: PromptJob, url: str
+) -> None:
+    """The first one's outcome was the answer: done."""
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+    named = {"Idempotency-Key": "ticket-4711"}
+
+    def ask(scope: str, wait: float) -> Any:
+        body = {"target": urls(url), "scope": scope}
+        return api.post(here, json=body, params={"wait": wait}, headers=named)
+
+    assert ask("i/one", 5).json()["state"] == "done"
+    for wait in (5, 0):
+        again = ask("i/two", wait)
+        assert (again.status_code, again.json()["rule"]) == (409, "id-in-use")
+        assert "was used for something else (migration-start)" in again.json()["reason"]
+    scopes = {each["migration"]["scope"] for each in api.get(here).json()}
+    assert "i/one" in scopes
+    assert "i/two" not in scopes
+
+
+def test_an_id_that_no_path_could_name_is_refused(
+    api: TestClient, job: PromptJob, url: str
+) -> None:
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+    body = {"target": urls(url), "scope": "i/three"}
+    for name in ("ticket/report", "report", "a/b/rollback"):
+        refused = api.post(here, json=body, headers={"Idempotency-Key": name})
+        assert (refused.status_code, refused.json()["rule"]) == (412, "invalid-id")
+        assert f"ends in {name.rpartition('/')[2]}" in refused.json()["reason"]
+
+
 def test_a_namespace_that_is_not_known_is_noted(api: TestClient, job: PromptJob, url: str) -> None:
     assert api.put("/admin/v2/namespaces/t/small").status_code == 204
     here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"

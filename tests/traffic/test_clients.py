@@ -13,6 +13,7 @@ from simulation.traffic.standing import Step
 from tests.support.waiting import eventually
 from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
 from tests.traffic.town import BUNDLE, TOPIC, Home, Town, town
+from trimtab.migration.migration import Target
 
 
 def home(of: Town, number: int) -> Home:

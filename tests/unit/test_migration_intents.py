@@ -259,6 +259,19 @@ def test_pulsars_flag_of_a_cluster_begins_and_rolls_back() -> None:
     assert states(it) == {"f": "rolling-back"}
 
 
+def test_a_cluster_that_migrates_does_not_migrate_elsewhere_by_its_flag() -> None:
+    it = cluster()
+    flag = said(Kind.CLUSTER_MIGRATION, target=TO_GREEN, migrated=True)
+    it.take([flag], 1000)
+    before = it.memory.migrations
+    other = TO_GREEN | {"serviceUrl": "http://other:8080"}
+    elsewhere = said(Kind.CLUSTER_MIGRATION, id="f", target=other, migrated=True)
+    assert after(it, 2000, elsewhere) == [("f", "refused", "already-migrating")]
+    assert it.memory.migrations == before
+    it.take([said(Kind.CLUSTER_MIGRATION, target=other)], 3000)
+    assert [*states(it).values()] == ["rolling-back"]
+
+
 def test_pulsars_flag_of_a_namespace_needs_the_clusters_url() -> None:
     it = cluster()
     flag = said(Kind.NAMESPACE_MIGRATION, id="f", name="t/one", migrated=True)

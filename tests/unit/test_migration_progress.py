@@ -119,6 +119,8 @@ def test_the_end_is_estimated_by_the_pace_so_far() -> None:
     it = replace(RUNNING, at=NOW - 60_000)
     assert estimate_end(after(it, Counts(active=30, migrated=10))) == NOW + 180_000
     assert estimate_end(after(it, Counts(active=30))) is None
+    waits = replace(it, waves=IN_WAVES.waves)
+    assert estimate_end(after(waits, Counts(draining=1, migrated=9, backlog=3), Counts(1))) is None
     new = Counts(active=30, migrated=15, stays=5, began=5)
     assert estimate_end(after(it, new)) == NOW + 180_000
     assert estimate_end(after(it, replace(new, migrated=5))) is None

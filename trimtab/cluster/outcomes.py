@@ -121,7 +121,8 @@ def end_pending(memory: Memory, ended: Mapping[str, IntentOutcome]) -> Told:
     """The memory without pending intents that have ended, and their outcomes, by id."""
     if not ended:
         return Told(memory)
-    return Told(replace(memory, pending=without(memory.pending, *ended)), tuple(ended.values()))
+    outcomes = tuple(each.of(memory.intents.get(name, 0)) for name, each in ended.items())
+    return Told(replace(memory, pending=without(memory.pending, *ended)), outcomes)
 
 
 def _remembered(memory: Memory, intent: Intent, outcome: IntentOutcome) -> Told:
@@ -143,6 +144,7 @@ def _outcome(
         at=now_ms,
         rule=rule,
         problems=problems,
+        asked=fingerprint(intent),
     )
 
 

@@ -106,6 +106,9 @@ def estimate_end(migration: Migration) -> int | None:
     gone = total.migrated - total.began
     if migration.state is not MigrationState.RUNNING or gone <= 0 or migration.unseen:
         return None
+    if migration.why:
+        # The next wave waits, and nobody knows for how long.
+        return None
     took = migration.seen - migration.at
     return migration.seen + took * total.left // gone
 

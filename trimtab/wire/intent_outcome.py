@@ -34,7 +34,14 @@ class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """Why it was refused: a `trimtab.intent_rules.IntentRule`, or the `Rule` of the round."""
     problems: tuple[str, ...] = ()
     """All that is wrong, or why it expired."""
+    asked: int = 0
+    """The fingerprint of what the intent asked for (`trimtab.wire.control.fingerprint`): an intent
+    with the id of another has no outcome of its own. 0: not known."""
     v: int = 1
+
+    def of(self, asked: int) -> IntentOutcome:
+        """The outcome of an intent with this fingerprint."""
+        return msgspec.structs.replace(self, asked=asked)
 
     @property
     def final(self) -> bool:

@@ -29,8 +29,16 @@ VERBS: Final[Mapping[IntentKind, MigrationEvent]] = MappingProxyType(
 )
 
 
+_PARTS: Final = frozenset({"report", "pause", "resume", "rollback"})
+"""What follows a migration's id in a path, which may have slashes itself."""
+
+
 def start_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
     """What is wrong with a migration that is to begin."""
+    last = intent.id.rpartition("/")[2]
+    if last in _PARTS:
+        problem = f"id: ends in {last}, which is asked of the migration before it: give another one"
+        yield IntentRule.INVALID_ID, problem
     gate = intent.gate or Gate()
     for problem in target_flaws(intent.target, _brokers(memory)):
         yield IntentRule.INVALID_TARGET, problem
@@ -59,8 +67,14 @@ def cluster_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
     if intent.target is not None or intent.migrated:
         for problem in target_flaws(intent.target, _brokers(memory)):
             yield IntentRule.INVALID_TARGET, problem
-    if intent.migrated and memory.migrations.flagged(CLUSTER) is None:
+    whole = migrations.flagged(CLUSTER) if intent.migrated else None
+    if intent.migrated and whole is None:
         yield from _taken(memory.migrations, CLUSTER)
+    elif whole is not None and intent.target not in (None, whole.target):
+        problem = (
+            f"target: the migration {whole.id} takes the cluster to {whole.target.web} already"
+        )
+        yield IntentRule.ALREADY_MIGRATING, problem
 
 
 def namespace_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
