@@ -48,6 +48,9 @@ class MigratingBroker(TrafficBroker):
         super().__init__(log, own, host, web_url, pulsar_url)
         self._home, self._access = home, access
         self._greens: dict[Target, Green] = {}
+        self._asked_of = ""
+        """The topic for which green is being asked. Who asks this broker for it meanwhile is this
+        broker, by a way that hides it: green is blue."""
 
     @property
     def cluster(self) -> str:
@@ -68,7 +71,8 @@ class MigratingBroker(TrafficBroker):
     def create_on(self, target: Target, topic: str) -> None:
         with self._changing(topic) as known:
             subscriptions = tuple(self.desk.log.backlogs(known))
-        self._green(target).create(topic, subscriptions)
+        with self._asking(topic):
+            self._green(target).create(topic, subscriptions)
 
     def hold(self, topic: str) -> None:
         with self.desk.lock:
@@ -102,7 +106,8 @@ class MigratingBroker(TrafficBroker):
             self._send_all_to(after)
 
     def take_back(self, topic: str, target: Target) -> bool:
-        return self._green(target).give_back(topic, self._home)
+        with self._asking(topic):
+            return self._green(target).give_back(topic, self._home)
 
     def release(self, topic: str) -> None:
         with self.desk.lock:
@@ -117,6 +122,9 @@ class MigratingBroker(TrafficBroker):
         """End the topic here and send its clients to ``target``, unless it has taken a write; then
         nothing changes. Whether it is ended."""
         log = self.desk.log
+        if topic == self._asked_of:
+            # Nothing was written elsewhere: it is served here again.
+            return True
         with self._changing(topic, make=True) as known:
             if known.written:
                 return False
@@ -127,6 +135,8 @@ class MigratingBroker(TrafficBroker):
 
     def create(self, topic: str) -> bool:
         """Make the topic, or make it anew after it was given back; whether it was not there."""
+        if topic == self._asked_of:
+            raise CannotMigrate("it would come from here: green is the cluster that is left")
         with self._changing(topic, make=True) as known:
             new = known.next == 0 and not self.desk.log.backlogs(known)
             if known.standing is Standing.REMOVED:
@@ -145,6 +155,14 @@ class MigratingBroker(TrafficBroker):
         """The topic as it is; raises CannotMigrate."""
         with self._changing(topic) as known:
             return known
+
+    @contextmanager
+    def _asking(self, topic: str) -> Iterator[None]:
+        self._asked_of = topic
+        try:
+            yield
+        finally:
+            self._asked_of = ""
 
     def _green(self, target: Target) -> Green:
         if target not in self._greens:

@@ -281,6 +281,28 @@ def test_producers_wait_while_other_regions_lack_messages(
     assert region.got == texts(0)
 
 
+def test_a_green_that_is_blue_gets_no_topic_and_gives_back_all(
+    blue: Town, broker: MigratingBroker, client: Client
+) -> None:
+    """The plan refuses it; what was begun all the same ended nowhere, and a rollback left it so."""
+    inbox = Inbox()
+    attached(client, inbox)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(inbox, 1)
+    with pytest.raises(CannotMigrate, match="green is the cluster that is left"):
+        broker.create_on(blue.urls, TOPIC)
+    assert stood(blue).standing == "active"
+    broker.terminate(TOPIC, blue.urls)
+    broker.redirect(TOPIC, "s", blue.urls)
+    broker.remove(TOPIC, blue.urls)
+    assert broker.take_back(TOPIC, blue.urls)
+    broker.reopen(TOPIC)
+    send(client, producer, 1)
+    arrived(inbox, 2)
+    assert inbox.got == texts(0, 1)
+
+
 def test_no_subscription_is_made_while_a_topic_is_held(
     green: Town, broker: MigratingBroker, client: Client
 ) -> None:
