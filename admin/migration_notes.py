@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from admin.output import moment
 from control.next_command import command
 from trimtab.explaining.words import format_count, iso
+
+_NAMED: Final = 5
+"""Scopes that one line names."""
 
 Told = Mapping[str, Any]
 """A migration as the API tells it (`control.migrations.Told`)."""
@@ -68,6 +71,9 @@ def _progress(told: Told) -> str:
 
 def _obstacles(told: Told) -> Iterator[str]:
     it, total = told["migration"], told["total"]
+    if it["apart"]:
+        more = f" and {len(it['apart']) - _NAMED} more" if len(it["apart"]) > _NAMED else ""
+        yield f"left where they had migrated to before: {', '.join(it['apart'][:_NAMED])}{more}"
     if said := why(it):
         yield said
     if it["state"] == "paused" and total["replicating"]:

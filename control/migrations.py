@@ -148,7 +148,7 @@ def report(told: Told, topics: Topics, most: int) -> Report:
     stays.sort(key=lambda each: (each.began, each.topic))
     waiting.sort(key=lambda each: (-each.backlog, each.topic))
     failing.sort()
-    return Report(told, *(tuple(each[:most]) for each in (stays, failing, waiting)), cut)
+    return Report(told, tuple(stays[:most]), tuple(failing[:most]), tuple(waiting[:most]), cut)
 
 
 def _waits(migration: Migration, record: TopicRecord) -> bool:

@@ -83,6 +83,13 @@ def test_what_holds_a_migration_up_is_said_with_what_to_type() -> None:
     assert say(replace(RUNNING, unseen=2))[2:] == [
         "2 bundles with topics that nobody has named yet: it cannot be complete before that"
     ]
+    apart = tuple(f"t/{number}" for number in range(6))
+    assert say(replace(RUNNING, apart=apart))[2:] == [
+        "left where they had migrated to before: t/0, t/1, t/2, t/3, t/4 and 1 more"
+    ]
+    assert say(replace(RUNNING, apart=apart[:1]))[2:] == [
+        "left where they had migrated to before: t/0"
+    ]
     assert say(replace(RUNNING, check=0.0))[2:] == [
         "migration.check is 0: no topic is looked at",
         "Next: trimtab config set migration.check=1 --cluster blue --execute",
