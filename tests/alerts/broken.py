@@ -60,12 +60,15 @@ class Stack:
         self.leadership = Leadership(self.claims.claim, self.shown)
         self.bounces = Bounces(self.shown)
         self.listener = ProgressListener(self.shown, Progress())
-        self.migrations = MigrationGauges(self.shown, lambda: self.minute * 60.0)
+        self.migrations = MigrationGauges(self.shown, self._seconds, self._seconds)
         Durability(client, self.shown).look()
         self.fleet = fleet({bundle(i, 8): "a:1" for i in range(8)})
         self.troubled = held(CLUSTER)
         """The round in which the fleet got into trouble."""
         patch.setattr(progress, "time", SimpleNamespace(time=lambda: self.minute * 60.0))
+
+    def _seconds(self) -> float:
+        return self.minute * 60.0
 
     def batch(self, lag: int = 0) -> None:
         """A minute's batch of a hundred reports; ``lag`` of them are not read yet."""
