@@ -80,7 +80,8 @@ class Migrating(Protocol):
 
     def take_back(self, topic: str, target: Target) -> bool:
         """End the topic on green, then say whether green had taken no write of it: True means that
-        none was taken, and that none can be.
+        none was taken, and that none can be. Subscriptions that began on green exist here, from the
+        end on, before it is True: what is written here next must wait for their consumers.
 
         In this order, as a write between question and end would be lost. A real Pulsar answers
         ``POST .../terminate`` with the last message's position; what it had not taken a write of

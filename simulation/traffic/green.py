@@ -30,6 +30,15 @@ class _Answer(NamedTuple):
     body: bytes
 
 
+class GivenBack(msgspec.Struct, frozen=True):
+    """What green answers when it is asked to give a topic back."""
+
+    ended: bool
+    """False: it has taken a write, and keeps the topic."""
+    subscriptions: tuple[str, ...] = ()
+    """All that it had, those too that began there."""
+
+
 class Green:
     """One other cluster, for one thread. What is asked for one topic ends after ANSWER_S, however
     many questions that are: the broker's lease is not kept meanwhile."""
@@ -68,13 +77,13 @@ class Green:
                 there.add(path)
         del self._half_made[topic]
 
-    def give_back(self, topic: str, home: Target) -> bool:
+    def give_back(self, topic: str, home: Target) -> GivenBack:
         """Have green end the topic, unless it has taken a write of it; raises CannotMigrate."""
         self._until = self._clock() + ANSWER_S
         self._half_made.pop(topic, None)
         asked = msgspec.json.encode(home)
         answer = self._ask("POST", f"{_path(topic)}/give-back", asked)
-        return msgspec.json.decode(answer.body, type=bool)
+        return msgspec.json.decode(answer.body, type=GivenBack)
 
     def _ask(self, method: str, path: str, body: bytes = b"", first: str = "") -> _Answer:
         """Ask ``first``, and then each host in turn until one answers."""

@@ -19,7 +19,7 @@ from simulation.traffic.attached import Key
 from simulation.traffic.broker import TrafficBroker
 from simulation.traffic.desk import withheld
 from simulation.traffic.frames import Migrated, Part
-from simulation.traffic.green import Green
+from simulation.traffic.green import GivenBack, Green
 from simulation.traffic.standing import IllegalStep, Standing, Step
 from simulation.traffic.topic_log import Fenced, Topic, TopicLog
 from sinks.green_access import NO_ACCESS, GreenAccess
@@ -107,7 +107,12 @@ class MigratingBroker(TrafficBroker):
 
     def take_back(self, topic: str, target: Target) -> bool:
         with self._asking(topic):
-            return self._green(target).give_back(topic, self._home)
+            given = self._green(target).give_back(topic, self._home)
+        if given.ended:
+            with self._changing(topic) as known:
+                for name in given.subscriptions:
+                    self.desk.log.subscribe(known, name, known.next)
+        return given.ended
 
     def release(self, topic: str) -> None:
         with self.desk.lock:
@@ -118,20 +123,22 @@ class MigratingBroker(TrafficBroker):
 
     # What green does for blue
 
-    def give_back(self, topic: str, target: Target) -> bool:
+    def give_back(self, topic: str, target: Target) -> GivenBack:
         """End the topic here and send its clients to ``target``, unless it has taken a write; then
-        nothing changes. Whether it is ended."""
+        nothing changes. What ends is told with its subscriptions, each time anew: the answer may
+        be lost."""
         log = self.desk.log
         if topic == self._asked_of:
             # Nothing was written elsewhere: it is served here again.
-            return True
+            return GivenBack(ended=True)
         with self._changing(topic, make=True) as known:
             if known.written:
-                return False
+                return GivenBack(ended=False)
             after = log.step(known, Step.TERMINATE, target)
             after = log.step(after, Step.REMOVE, target)
+            names = log.subscriptions(after)
         self._send_all_to(after)
-        return True
+        return GivenBack(ended=True, subscriptions=names)
 
     def create(self, topic: str) -> bool:
         """Make the topic, or make it anew after it was given back; whether it was not there."""

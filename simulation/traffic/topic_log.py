@@ -49,6 +49,7 @@ _FENCE: Final = "UPDATE topics SET generation = ?, counter = ? WHERE id = ?"
 _STAND: Final = "UPDATE topics SET standing = ?, urls = ?, first = ? WHERE id = ?"
 _HIGHEST: Final = "SELECT sequence FROM producers WHERE topic = ? AND name = ?"
 _SUBSCRIPTION: Final = "SELECT next, here FROM subscriptions WHERE topic = ? AND name = ?"
+_SUBSCRIPTIONS: Final = "SELECT name FROM subscriptions WHERE topic = ? ORDER BY name"
 _MOVE_TO: Final = "UPDATE subscriptions SET next = ? WHERE topic = ? AND name = ? AND next < ?"
 _BACKLOGS: Final = "SELECT name, ? - next FROM subscriptions WHERE topic = ? AND here"
 _READ: Final = (
@@ -207,6 +208,11 @@ class TopicLog:
         """The entry that the subscription reads next; None if it is not here."""
         row = self._file.execute(_SUBSCRIPTION, (topic.id, name)).fetchone()
         return int(row[0]) if row is not None and row[1] else None
+
+    def subscriptions(self, topic: Topic) -> tuple[str, ...]:
+        """All that there ever were, by name."""
+        found = self._file.execute(_SUBSCRIPTIONS, (topic.id,))
+        return tuple(str(name) for (name,) in found)
 
     def subscribe(self, topic: Topic, name: str, at: int) -> int:
         """The same, beginning at ``at`` if it is new here."""

@@ -281,6 +281,31 @@ def test_producers_wait_while_other_regions_lack_messages(
     assert region.got == texts(0)
 
 
+def test_a_subscription_that_began_on_green_comes_back_with_its_topic(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    """Its consumer, away for a restart, missed all that was written until it was back."""
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    with Client(blue.url, "new") as other:
+        began = other.consumer(TOPIC, "began", Inbox())
+        eventually(lambda: other.place_of(began), "it is attached on green", 20)
+    broker.remove(TOPIC, green.urls)
+    # Again: the answer may be lost.
+    for _ in range(2):
+        assert broker.take_back(TOPIC, green.urls)
+    broker.reopen(TOPIC)
+    send(client, producer, 1, 2)
+    all_stored(producer)
+    inbox = Inbox()
+    client.consumer(TOPIC, "began", inbox)
+    arrived(inbox, 2)
+    assert inbox.got == texts(1, 2)
+
+
 def test_a_green_that_is_blue_gets_no_topic_and_gives_back_all(
     blue: Town, broker: MigratingBroker, client: Client
 ) -> None:
