@@ -272,6 +272,21 @@ def test_a_cluster_that_migrates_does_not_migrate_elsewhere_by_its_flag() -> Non
     assert [*states(it).values()] == ["rolling-back"]
 
 
+@pytest.mark.parametrize("name", ["ticket/report", "pause", "a//b", "/a", "a/", "..", "a/./b"])
+def test_a_flag_begins_no_migration_that_no_path_could_name(name: str) -> None:
+    it = cluster()
+    flag = said(Kind.CLUSTER_MIGRATION, id=name, target=TO_GREEN, migrated=True)
+    assert after(it, 1000, flag) == [(name, "refused", "invalid-id")]
+    it.take([said(Kind.CLUSTER_MIGRATION, target=TO_GREEN)], 2000)
+    flag = said(Kind.NAMESPACE_MIGRATION, id=f"x/{name}", name="t/one", migrated=True)
+    assert after(it, 3000, flag) == [(f"x/{name}", "refused", "invalid-id")]
+    assert states(it) == {}
+    # Back, it may have any id: nothing begins by it.
+    it.take([said(Kind.CLUSTER_MIGRATION, id="tell/1", target=TO_GREEN, migrated=True)], 4000)
+    it.take([said(Kind.CLUSTER_MIGRATION, id=f"y/{name}")], 5000)
+    assert states(it) == {"tell/1": "rolling-back"}
+
+
 def test_pulsars_flag_of_a_namespace_needs_the_clusters_url() -> None:
     it = cluster()
     flag = said(Kind.NAMESPACE_MIGRATION, id="f", name="t/one", migrated=True)

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeVar
 
-from trimtab.intent_rules import IntentRule
 from trimtab.kept_plans.kept_plan import undo_id
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.pending import Awaited, Pending
-from trimtab.wire.control import OF_THE_WATCHER, Intent, IntentKind, fingerprint
+from trimtab.wire.control import LONGEST_ID, OF_THE_WATCHER, Intent, IntentKind, fingerprint
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import brief
@@ -60,8 +59,9 @@ def is_repeated(memory: Memory, intent: Intent) -> bool:
 
 
 def refuse(memory: Memory, intent: Intent, rule: str, problems: Iterable[str], now_ms: int) -> Told:
-    """Note a refused intent. If another intent has its id, that one's outcome stands."""
-    if intent.id in memory.intents or rule == IntentRule.INVALID_ID:
+    """Note a refused intent. If another intent has its id, that one's outcome stands; none is
+    noted under an id that cannot be a key."""
+    if intent.id in memory.intents or not 0 < len(intent.id) <= LONGEST_ID:
         return Told(memory)
     refused = _outcome(intent, IntentState.REFUSED, now_ms, rule, tuple(map(brief, problems)))
     return _remembered(memory, intent, refused)

@@ -31,14 +31,13 @@ VERBS: Final[Mapping[IntentKind, MigrationEvent]] = MappingProxyType(
 
 _PARTS: Final = frozenset({"report", "pause", "resume", "rollback"})
 """What follows a migration's id in a path, which may have slashes itself."""
+_LEFT_OUT: Final = frozenset({"", ".", ".."})
+"""Parts of a path that clients and proxies leave out, or follow."""
 
 
 def start_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
     """What is wrong with a migration that is to begin."""
-    last = intent.id.rpartition("/")[2]
-    if last in _PARTS:
-        problem = f"id: ends in {last}, which is asked of the migration before it: give another one"
-        yield IntentRule.INVALID_ID, problem
+    yield from _id_flaws(intent)
     gate = intent.gate or Gate()
     for problem in target_flaws(intent.target, _brokers(memory)):
         yield IntentRule.INVALID_TARGET, problem
@@ -69,6 +68,7 @@ def cluster_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
             yield IntentRule.INVALID_TARGET, problem
     whole = migrations.flagged(CLUSTER) if intent.migrated else None
     if intent.migrated and whole is None:
+        yield from _id_flaws(intent)
         yield from _taken(memory.migrations, CLUSTER)
     elif whole is not None and intent.target not in (None, whole.target):
         problem = (
@@ -88,6 +88,7 @@ def namespace_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw
         # Pulsar takes the flag, and it has no effect.
         problem = "target: the cluster has no URL of green yet; set that of the cluster first"
         yield IntentRule.INVALID_TARGET, problem
+    yield from _id_flaws(intent)
     yield from _taken(migrations, intent.name)
 
 
@@ -155,6 +156,18 @@ def _begun(
 def _after(it: Migration, event: MigrationEvent, why: str, now_ms: int) -> Migration:
     after = it.after(event, why=why, stopped=False, ended=0, moved=now_ms)
     return judged_anew(after) if after.state is MigrationState.RUNNING else after
+
+
+def _id_flaws(intent: Intent) -> Iterator[Flaw]:
+    """Why no path could name the migration that begins: it has the intent's id."""
+    parts = intent.id.split("/")
+    if parts[-1] in _PARTS:
+        last = parts[-1]
+        problem = f"id: ends in {last}, which is asked of the migration before it: give another one"
+        yield IntentRule.INVALID_ID, problem
+    if not _LEFT_OUT.isdisjoint(parts):
+        problem = "id: begins or ends with a slash, or has // or a part of dots: give another one"
+        yield IntentRule.INVALID_ID, problem
 
 
 def _taken(migrations: Migrations, scope: str) -> Iterator[Flaw]:
