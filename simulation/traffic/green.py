@@ -14,6 +14,7 @@ import msgspec
 from agent.migration.port import CannotMigrate
 from sinks.errors import Misconfigured
 from sinks.green_access import NO_ACCESS, NOT_TRUSTED, WHO_ASKS, GreenAccess
+from sinks.kafka.readable import MALFORMED
 from trimtab.migration.migration import Target
 from trimtab.store.lookup import parse_topic
 
@@ -83,7 +84,10 @@ class Green:
         self._half_made.pop(topic, None)
         asked = msgspec.json.encode(home)
         answer = self._ask("POST", f"{_path(topic)}/give-back", asked)
-        return msgspec.json.decode(answer.body, type=GivenBack)
+        try:
+            return msgspec.json.decode(answer.body, type=GivenBack)
+        except MALFORMED as error:
+            raise CannotMigrate(f"green does not say whether it has ended it: {error}") from error
 
     def _ask(self, method: str, path: str, body: bytes = b"", first: str = "") -> _Answer:
         """Ask ``first``, and then each host in turn until one answers."""

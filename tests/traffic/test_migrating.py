@@ -12,6 +12,8 @@ from urllib.request import urlopen
 import pytest
 
 from agent.migration.port import CannotMigrate, Migrating
+from control.green import green_flaws, green_notes
+from control.green_admin import ask
 from deploy.ports import LOOPBACK
 from simulation.traffic.checker import judge, read
 from simulation.traffic.client import Client
@@ -33,6 +35,7 @@ from simulation.traffic.frames import (
 from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.topic_log import Topic
 from tests.faults.proxy import Proxy
+from tests.support.green_server import green as answering
 from tests.support.waiting import eventually
 from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
 from tests.traffic.moving import At, Mover, Trip
@@ -76,6 +79,15 @@ def test_green_is_asked_at_any_of_its_brokers(
     green.give(green.homes[0])
     green.homes[1].kill()
     broker.create_on(green.urls, TOPIC)
+
+
+def test_an_example_cluster_can_be_green_of_a_plan(blue: Town, green: Town) -> None:
+    """By all that the control plane asks before it begins."""
+    own = [home.name for home in blue.homes]
+    assert list(green_flaws(green.urls, own, ["t"], ask, "t/ns")) == []
+    assert list(green_notes(green.urls, 1.0, 0.85, ask)) == []
+    [(rule, said)] = green_flaws(blue.urls, own, ["t"], ask, "t/ns")
+    assert (rule, said.endswith("green is blue")) == ("invalid-target", True)
 
 
 def test_green_that_does_not_answer_or_serves_nothing_is_a_reason(
@@ -237,6 +249,17 @@ def test_a_green_that_knows_no_give_back_keeps_its_topics(broker: MigratingBroke
         with pytest.raises(CannotMigrate, match="give-back: 501"):
             broker.take_back(TOPIC, target)
         other.shutdown()
+
+
+@pytest.mark.parametrize("says", [[], {"ended": 1}, "ended"])
+def test_a_green_that_answers_something_else_keeps_its_topics(
+    broker: MigratingBroker, client: Client, says: object
+) -> None:
+    """The agent's thread goes on: it is a step that failed."""
+    attached(client, Inbox())
+    path = f"{TOPIC.replace('://', '/')}/give-back"
+    with answering({path: says}) as url, pytest.raises(CannotMigrate, match="does not say whether"):
+        broker.take_back(TOPIC, Target(serviceUrl=url))
 
 
 def test_what_another_region_sends_goes_to_green_and_is_read_in_order(
