@@ -21,6 +21,7 @@ TIMEOUT_S: Final = 3.0
 """Of one request. Shorter: a busy cluster counts as absent; longer: the operator waits."""
 BROKERS: Final = "brokers/"
 """Begins the path of a cluster's brokers. Pulsar answers for other clusters with a redirect."""
+_MEANS: Final = {404: ": a server is there, but no web service of Pulsar's; is the port right?"}
 _MOST_BYTES: Final = 1 << 20
 
 Ask = Callable[[str, str], Any]
@@ -84,7 +85,7 @@ def ask(web: str, path: str, access: GreenAccess = NO_ACCESS) -> Any:
             if error.code in WHO_ASKS:
                 said = f"{url} answers {error.code}: {access.say_refused()}"
                 raise NotAllowed(said) from error
-            raise NoAnswer(f"{url} answers {error.code}") from error
+            raise NoAnswer(f"{url} answers {error.code}{_MEANS.get(error.code, '')}") from error
         except (URLError, HTTPException, OSError, ValueError) as error:
             problems.append(f"{url} does not answer: {_say(error)}")
     raise NoAnswer("; ".join(problems))

@@ -68,7 +68,8 @@ class IntentRule(StrEnum):
     MIGRATION_STATE = "migration-state"
     """The migration is in a state in which this cannot be asked of it."""
     UNREACHABLE_TARGET = "unreachable-target"
-    """Green does not answer; the control plane asks it before an intent is sent."""
+    """Green does not answer, or not as a web service of Pulsar does; the control plane asks it
+    before an intent is sent."""
     TARGET_ACCESS = "target-access"
     """Green wants a token, or does not take the one that it gets."""
     TARGET_POLICY = "target-policy"
