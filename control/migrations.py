@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from trimtab.explaining.words import format_count
 from trimtab.migration.kept import Migrations
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave, sum_up
 from trimtab.migration.progress import estimate_end
-from trimtab.migration.scopes import CLUSTER, namespace_of
+from trimtab.migration.scopes import CLUSTER, namespace_of, overlap
 from trimtab.migration.topic_life import LEFT, TopicState
 from trimtab.nearby import nearby
 from trimtab.wire.lookup import ServiceUrls
@@ -115,6 +116,24 @@ def unknown_notes(
     for namespace in sorted(named.keys() - known)[:MOST_SCOPES]:
         near = nearby(namespace, known)
         yield f"note: {named[namespace]}: no bundle of {namespace} is known; {near}"
+
+
+def wave_notes(
+    scope: str, waves: Sequence[Wave], namespaces: Callable[[], Collection[str]]
+) -> Iterator[str]:
+    """How many of the namespaces that are known each wave has topics of: one that was meant for an
+    early wave, and is in none, goes with the last."""
+    if not waves:
+        return
+    known = [each for each in namespaces() if overlap(each, scope)]
+    named = set[str]()
+    for number, wave in enumerate(waves, 1):
+        found = {each for each in known if any(overlap(each, part) for part in wave.scopes)}
+        share = f" ({wave.share:.0%} of their topics)" if wave.share < 1 else ""
+        yield f"note: wave {number}: {format_count(len(found), 'namespace')}{share}"
+        named |= found
+    rest = format_count(len(known) - len(named), "namespace")
+    yield f"note: last: what is in no wave, with all of {rest} that no wave names"
 
 
 def tell(migration: Migration, counting: Counting, now_ms: int) -> Told:

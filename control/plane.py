@@ -31,7 +31,7 @@ from control.listing import (
     list_bundles,
     read_namespace,
 )
-from control.migrations import one_way_notes, standing_notes, unknown_notes
+from control.migrations import one_way_notes, standing_notes, unknown_notes, wave_notes
 from control.reports import newest_values
 from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
@@ -54,7 +54,7 @@ from trimtab.cluster.plans.drains import DRAIN_PLANS
 from trimtab.migration.flaws import hosts_of, target_flaws
 from trimtab.migration.kept import Migrations as KeptMigrations
 from trimtab.migration.migration import Target
-from trimtab.migration.scopes import namespace_of
+from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent
@@ -260,10 +260,13 @@ class ControlPlane:
         notes = list(note(intent, last, memory, existing))
         if green is not None:
             notes += one_way_notes(green, urls)
-            notes += unknown_notes(find_scope(intent), intent.waves, existing.namespaces)
-            notes += standing_notes(find_scope(intent), green, memory.migrations)
-            full = last.settings().round.overloaded_threshold
-            notes += green_notes(green, whole_load(last.regular.summary), full, asked)
+            scope = find_scope(intent)
+            notes += unknown_notes(scope, intent.waves, existing.namespaces)
+            notes += wave_notes(scope, intent.waves, existing.namespaces)
+            notes += standing_notes(scope, green, memory.migrations)
+            if scope == CLUSTER:
+                full = last.settings().round.overloaded_threshold
+                notes += green_notes(green, whole_load(last.regular.summary), full, asked)
         return notes
 
     def _tenants(self, intent: Intent) -> set[str]:

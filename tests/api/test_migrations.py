@@ -15,7 +15,7 @@ from api.app import create_app
 from api.context import Context
 from control.green import find_cycle, green_flaws, green_notes
 from control.green_admin import ask, asking
-from control.migrations import one_way_notes, unknown_notes
+from control.migrations import one_way_notes, unknown_notes, wave_notes
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.green_access import GreenAccess
@@ -191,6 +191,35 @@ def test_an_id_that_no_path_could_name_is_refused(
         refused = api.post(here, json=body, headers={"Idempotency-Key": name})
         assert (refused.status_code, refused.json()["rule"]) == (412, "invalid-id")
         assert f"ends in {name.rpartition('/')[2]}" in refused.json()["reason"]
+
+
+def test_a_plan_says_how_many_namespaces_each_wave_has() -> None:
+    waves = (Wave(("t/one", "persistent://t/two/x")), Wave(("t/smal",), 0.05))
+    known = ["t/one", "t/two", "t/small", "t/rest"]
+    assert list(wave_notes(CLUSTER, waves, lambda: known)) == [
+        "note: wave 1: 2 namespaces",
+        "note: wave 2: 0 namespaces (5% of their topics)",
+        "note: last: what is in no wave, with all of 2 namespaces that no wave names",
+    ]
+    assert list(wave_notes(CLUSTER, (), lambda: known)) == []
+    assert [*wave_notes("t/one", (Wave(("t/one",)),), lambda: known)][-1].endswith(
+        "with all of 0 namespaces that no wave names"
+    )
+
+
+def test_a_green_that_is_small_is_noted_if_the_whole_cluster_goes(
+    kafka: KafkaServer, redis_server: RedisServer, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("control.plane.whole_load", lambda _: 50.0)
+    with (
+        run_prompt_job(kafka, redis_server) as job,
+        TestClient(create_app(Context(job, job.cluster_name))) as api,
+    ):
+        here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+        for scope in (CLUSTER, "persistent://t/one/x"):
+            body = {"target": urls(url), "scope": scope}
+            told = api.post(here, json=body, params={"dryRun": True}).json()
+            assert any("load takes" in each for each in told["notes"]) == (scope == CLUSTER)
 
 
 def test_a_namespace_that_is_not_known_is_noted(api: TestClient, job: PromptJob, url: str) -> None:
