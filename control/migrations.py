@@ -51,6 +51,8 @@ class TopicTold:
     topic: str
     state: str
     backlog: int
+    subscription: str
+    """The one that has the most of the backlog; empty if none has."""
     problem: str
     began: bool
     """It began on green: blue never had it."""
@@ -155,7 +157,7 @@ def report(told: Told, topics: Topics, most: int) -> Report:
         for topic, record in topics.of_namespace(migration.cluster, namespace):
             if record.migration != migration.id:
                 continue
-            row = TopicTold(topic, record.state.value, record.backlog, record.problem, record.began)
+            row = _row(topic, record)
             if record.stays:
                 stays.append(row)
             if record.problem:
@@ -168,6 +170,17 @@ def report(told: Told, topics: Topics, most: int) -> Report:
     waiting.sort(key=lambda each: (-each.backlog, each.topic))
     failing.sort()
     return Report(told, tuple(stays[:most]), tuple(failing[:most]), tuple(waiting[:most]), cut)
+
+
+def _row(topic: str, record: TopicRecord) -> TopicTold:
+    return TopicTold(
+        topic=topic,
+        state=record.state.value,
+        backlog=record.backlog,
+        subscription=record.subscription,
+        problem=record.problem,
+        began=record.began,
+    )
 
 
 def _waits(migration: Migration, record: TopicRecord) -> bool:

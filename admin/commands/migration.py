@@ -168,7 +168,8 @@ def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
     stays = ({"kind": "began" if row["began"] else "stays", **row} for row in found["stays"])
     kinds = {"failing": "failing", "waiting": "waits"}
     rows = [*stays, *({"kind": kinds[each], **row} for each in kinds for row in found[each])]
-    columns = {"kind": text, "topic": text, "state": text, "backlog": text, "problem": text}
+    names = ("kind", "topic", "state", "backlog", "subscription", "problem")
+    columns = dict.fromkeys(names, text)
     said = notes(found["told"], session.cluster, reported=True)
     if not rows:
         good = Text("a rollback leaves no topic on green, the last step of none failed, none waits")

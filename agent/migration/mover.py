@@ -26,7 +26,7 @@ from agent.holdings import Holdings
 from agent.migration.new_topics import NewTopics
 from agent.migration.port import CannotMigrate, Migrating
 from agent.migration.records import Keep, Records
-from agent.migration.taking import Case, restore, take
+from agent.migration.taking import Case, Left, restore, take
 from agent.ports import Topics
 from trimtab.migration.life import UNDER_WAY
 from trimtab.migration.migration import Target
@@ -217,8 +217,8 @@ class Mover:
         if case is None or epoch is None:
             return
 
-        def ask(event: TopicEvent, backlog: int) -> TopicOutcome:
-            change = self._records.change(bundle, epoch, topic, event, case.migration, backlog)
+        def ask(event: TopicEvent, left: Left) -> TopicOutcome:
+            change = self._records.change(bundle, epoch, topic, event, case.migration, left)
             [outcome] = self._records.ask(bundle, change)
             return outcome
 
@@ -251,9 +251,7 @@ class Mover:
             # The broker did not follow the record that it has just got; or holds the producers of
             # a topic that the next look may leave alone.
             self._half_done.add(case.topic)
-        record = now.record
-        change = self._records.change(
-            bundle, epoch, case.topic, None, case.migration, record.backlog
-        )
+        left = Left(now.record.backlog, now.record.subscription)
+        change = self._records.change(bundle, epoch, case.topic, None, case.migration, left)
         problem = (why or "no reason given")[:LONGEST_PROBLEM]
         self._records.ask(bundle, msgspec.structs.replace(change, problem=problem))

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from agent.migration.known import KnownTopics
+from agent.migration.taking import NOTHING_LEFT, Left
 from agent.ports import Topics
 from trimtab.migration.life import CLAIMING
 from trimtab.migration.migration import Migration
@@ -96,11 +97,16 @@ class Records:
         topic: str,
         event: TopicEvent | None,
         migration: Migration,
-        backlog: int = 0,
+        left: Left = NOTHING_LEFT,
     ) -> TopicChange:
         """The request for an event of a topic, by its record as it is known."""
         request = self._request(bundle, epoch, topic, event, migration.id)
-        return msgspec.structs.replace(request, wave=migration.wave_of(topic), backlog=backlog)
+        return msgspec.structs.replace(
+            request,
+            wave=migration.wave_of(topic),
+            backlog=left.messages,
+            subscription=left.subscription,
+        )
 
     def forget(self, bundle: str, epoch: Epoch, topic: str, migration: str) -> TopicChange:
         """The request to forget a topic of a migration, which may be remembered no longer."""

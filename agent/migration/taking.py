@@ -24,8 +24,19 @@ from trimtab.migration.steps import Step, next_step
 from trimtab.migration.topic_life import TopicEvent, TopicState
 from trimtab.wire.topics import TopicOutcome, TopicRecord, TopicRefused
 
-Ask = Callable[[TopicEvent, int], TopicOutcome]
-"""Has the store change the topic's record, with the backlog that is left; raises Closed."""
+
+class Left(NamedTuple):
+    """What is left of a topic on blue."""
+
+    messages: int
+    subscription: str
+    """The one that has the most of them to read; empty without any."""
+
+
+NOTHING_LEFT: Final = Left(0, "")
+
+Ask = Callable[[TopicEvent, Left], TopicOutcome]
+"""Has the store change the topic's record, with what is left; raises Closed."""
 
 _ELSEWHERE: Final = frozenset({TopicRefused.NOT_OWNER, TopicRefused.NO_LEASE})
 """Refusals that say that another broker goes on: what this one does with the topic is over."""
@@ -89,7 +100,7 @@ def _begin(broker: Migrating, case: Case, ask: Ask) -> None:
     if broker.replication_backlog(case.topic) == 0:
         _terminate(broker, case, ask, created)
     else:
-        _follow(broker, case, ask(TopicEvent.HOLD, 0))
+        _follow(broker, case, ask(TopicEvent.HOLD, NOTHING_LEFT))
 
 
 def _catch_up(broker: Migrating, case: Case, ask: Ask) -> None:
@@ -106,7 +117,7 @@ def _terminate(broker: Migrating, case: Case, ask: Ask, created: Collection[str]
     backlog = broker.backlog(case.topic)
     if not backlog.keys() <= set(created):
         broker.create_on(case.migration.target, case.topic)
-    _follow(broker, case, ask(TopicEvent.TERMINATE, _sum(backlog)))
+    _follow(broker, case, ask(TopicEvent.TERMINATE, _left(backlog)))
 
 
 def _drain(broker: Migrating, case: Case, ask: Ask) -> None:
@@ -114,25 +125,25 @@ def _drain(broker: Migrating, case: Case, ask: Ask) -> None:
     # Again: it may have failed after the record.
     broker.terminate(topic, migration.target)
     backlog = broker.backlog(topic)
-    for subscription, left in backlog.items():
-        if left == 0:
+    for subscription, messages in backlog.items():
+        if messages == 0:
             broker.redirect(topic, subscription, migration.target)
-    left = _sum(backlog)
-    if left == 0:
-        _follow(broker, case, ask(TopicEvent.FINISH, 0))
-    elif record.state is not TopicState.DRAINING or left != record.backlog or record.problem:
+    left, known = _left(backlog), Left(record.backlog, record.subscription)
+    if left.messages == 0:
+        _follow(broker, case, ask(TopicEvent.FINISH, NOTHING_LEFT))
+    elif record.state is not TopicState.DRAINING or left != known or record.problem:
         _follow(broker, case, ask(TopicEvent.DRAIN, left))
 
 
 def _release(broker: Migrating, case: Case, ask: Ask) -> None:
-    _follow(broker, case, ask(TopicEvent.REOPEN, 0))
+    _follow(broker, case, ask(TopicEvent.REOPEN, NOTHING_LEFT))
 
 
 def _take_back(broker: Migrating, case: Case, ask: Ask) -> None:
     if broker.take_back(case.topic, case.migration.target):
-        _follow(broker, case, ask(TopicEvent.REOPEN, 0))
+        _follow(broker, case, ask(TopicEvent.REOPEN, NOTHING_LEFT))
     else:
-        ask(TopicEvent.STAY, case.record.backlog)
+        ask(TopicEvent.STAY, Left(case.record.backlog, case.record.subscription))
 
 
 def _follow(broker: Migrating, case: Case, outcome: TopicOutcome) -> None:
@@ -146,8 +157,11 @@ def _follow(broker: Migrating, case: Case, outcome: TopicOutcome) -> None:
         restore(broker, case._replace(record=record))
 
 
-def _sum(backlog: Mapping[str, int]) -> int:
-    return sum(max(0, left) for left in backlog.values())
+def _left(backlog: Mapping[str, int]) -> Left:
+    """The sum, and the subscription with the most, the first by name of equals."""
+    messages = sum(max(0, each) for each in backlog.values())
+    most = min(backlog, key=lambda name: (-backlog[name], name), default="")
+    return Left(messages, most) if messages else NOTHING_LEFT
 
 
 _ACTS: Final[Mapping[Step, Callable[[Migrating, Case, Ask], None]]] = {

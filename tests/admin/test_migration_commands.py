@@ -153,13 +153,13 @@ def test_status_and_report_show_each_namespace_and_each_topic_that_fails(
     for name, began in (("new", True), ("old", False)):
         record = TopicRecord(state=TopicState.MIGRATED, migration="m", stays=True, began=began)
         job._redis.hset(key, f"persistent://t/one/{name}", msgspec.json.encode(record))
-    draining = TopicRecord(state=TopicState.DRAINING, migration="m", backlog=7)
+    draining = TopicRecord(state=TopicState.DRAINING, migration="m", backlog=7, subscription="dead")
     job._redis.hset(key, "persistent://t/one/unread", msgspec.json.encode(draining))
     whole = run(job, kafka, redis_server, "report", "m").stdout.splitlines()
     kinds = [line.split()[0] for line in whole[1:]]
     assert kinds == ["stays", "began", *["failing"] * 2, *["waits"] * 3]
     # What holds it up most of all comes first.
-    assert whole[5].split()[1:] == ["persistent://t/one/unread", "draining", "7"]
+    assert whole[5].split()[1:] == ["persistent://t/one/unread", "draining", "7", "dead"]
     for name in ("new", "old", "unread"):
         job._redis.hdel(key, f"persistent://t/one/{name}")
     report = run(job, kafka, redis_server, "report", "m", "--limit", "1")

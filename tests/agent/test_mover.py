@@ -50,12 +50,40 @@ def test_producers_are_redirected_at_once_and_consumers_when_they_are_drained(
     assert (log.ended, place.mover.green_for(ONE)) == (True, GREEN)
     assert place.look() == ["terminate one", "redirect one#fast"]
     assert (place.state(), place.store.records[ONE].backlog) == ("draining", 3)
+    assert place.store.records[ONE].subscription == "slow"
     log.subscriptions["slow"] = 4
     assert place.look() == ["terminate one"]
     assert place.store.records[ONE].backlog == 1
     log.subscriptions["slow"] = 5
     assert place.look() == ["terminate one", "redirect one#slow", "remove one"]
     assert place.state() == "migrated"
+
+
+def test_a_record_names_the_subscription_that_has_the_most_to_read(place: Place) -> None:
+    """A topic waits for it: who wonders why nothing moves finds it in the report."""
+    log = place.storage.topic(ONE, dead=1, slow=0, none=5)
+    log.written = 5
+    place.migrate()
+    place.look()
+
+    def told() -> tuple[int, str]:
+        found = place.store.records[ONE]
+        return found.backlog, found.subscription
+
+    assert told() == (9, "slow")
+    log.subscriptions["slow"] = 4
+    place.look()
+    assert told() == (5, "dead")
+    # As many are left, and another one has them.
+    log.subscriptions |= {"dead": 4, "slow": 1}
+    place.look()
+    assert told() == (5, "slow")
+    place.broker.failing = ["terminate"]
+    place.look()
+    assert (told(), place.store.records[ONE].problem) == ((5, "slow"), "cannot terminate")
+    log.subscriptions |= {"dead": 5, "slow": 5}
+    place.look()
+    assert (place.state(), told()) == ("migrated", (0, ""))
 
 
 def test_resources_are_created_on_green_before_blue_accepts_no_write(place: Place) -> None:

@@ -233,8 +233,9 @@ def test_a_topic_that_stays_goes_on_in_a_rollback_and_is_judged_once(place: Plac
     assert place.ask("drain", "terminated").reason is TopicRefused.NOT_NOW
     assert place.ask("stay", "terminated").accepted
     assert place.ask("reopen", "terminated").reason is TopicRefused.NOT_NOW
-    drained = place.ask("drain", "terminated", backlog=3)
-    assert drained.record == record(TopicState.DRAINING, stays=True, backlog=3)
+    drained = place.ask("drain", "terminated", backlog=3, subscription='a "b"')
+    left: dict[str, object] = {"backlog": 3, "subscription": 'a "b"'}
+    assert drained.record == record(TopicState.DRAINING, stays=True, **left)
     place.migrate(MigrationState.ROLLED_BACK)
     assert place.ask("finish", "draining").accepted
 

@@ -137,6 +137,7 @@ class TopicShelf:
             wave=change.wave if change.event in MAKING else before.wave,
             epoch=change.epoch,
             backlog=change.backlog,
+            subscription=change.subscription,
             stays=stays,
             began=change.event is TopicEvent.START_ON_GREEN
             or (change.event not in MAKING and before.began),

@@ -25,6 +25,8 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The epoch of its bundle's record when it was written."""
     backlog: int = 0
     """Messages left on blue once it is terminated."""
+    subscription: str = ""
+    """The one that has the most of them to read: who wonders what a topic waits for asks it."""
     stays: bool = False
     """A rollback leaves it on green: it began there, or a rollback found a write of it."""
     began: bool = False
@@ -38,7 +40,8 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request of the broker that owns ``bundle``: do ``event`` to ``topic`` if its state is
-    ``expect``. Without an event only its backlog and ``problem`` are noted."""
+    ``expect``. Without an event only its backlog, with the subscription that has the most of
+    it, and ``problem`` are noted."""
 
     topic: str
     bundle: str
@@ -52,6 +55,8 @@ class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     wave: int = 0
     """Of the topic; ENLIST and START_ON_GREEN note it."""
     backlog: int = 0
+    subscription: str = ""
+    """The one that has the most of the backlog."""
     problem: str = ""
     """Why a step failed, in LONGEST_PROBLEM characters at most."""
 

@@ -3,8 +3,8 @@
 --
 -- KEYS: open. The cluster's other keys differ from it in their last part, so they are on the same node.
 -- ARGV: the call as JSON, {broker, session, changes, named}. A change is {topic, bundle, position, epoch, migration,
---       expect, event, wave, backlog, problem}; without an event only backlog and problem are noted. Named are
---       bundles whose topics are all enlisted: {bundle, epoch, migration, wave}.
+--       expect, event, wave, backlog, subscription, problem}; without an event only the last three are noted. Named
+--       are bundles whose topics are all enlisted: {bundle, epoch, migration, wave}.
 -- Returns {"done", the outcomes as JSON}: a list of {topic, reason, record}, the record as JSON text that stands
 --       now; or {"closed", why}, {"isolated", "1 of 2"}.
 --
@@ -156,6 +156,7 @@ local function written(topic)
   return '{"state":"' .. topic.state .. '","migration":' .. cjson.encode(topic.migration)
     .. string.format(',"wave":%.0f,"epoch":[%.0f,%.0f]', topic.wave, topic.epoch[1], topic.epoch[2])
     .. (topic.backlog > 0 and string.format(',"backlog":%.0f', topic.backlog) or "")
+    .. (topic.subscription ~= "" and ',"subscription":' .. cjson.encode(topic.subscription) or "")
     .. (topic.stays and ',"stays":true' or "")
     .. (topic.began and ',"began":true' or "")
     .. (topic.back and ',"back":true' or "")
@@ -170,7 +171,8 @@ local function write(change, topic, state, stays)
   local after = { state = state, migration = change.migration, wave = wave, epoch = change.epoch,
     began = change.event == "start-on-green" or not is_new and topic.began,
     back = change.event == "reopen" or not change.event and topic.back,
-    backlog = change.backlog or 0, stays = stays, problem = change.problem or "" }
+    backlog = change.backlog or 0, subscription = change.subscription or "", stays = stays,
+    problem = change.problem or "" }
   tally(topic, namespace, -1)
   tally(after, namespace, 1)
   local failed = after.problem ~= ""
