@@ -129,7 +129,7 @@ class ClusterUrl(BaseModel):
 
 @clusters.get("/{cluster}/migrate")
 def get_migration(cluster: str, context: InContext) -> dict[str, Any]:
-    """Whether a cluster migrates, and where to (Pulsar ClusterPolicies), whoever began it; 404
+    """Whether a cluster migrates, and where to (Pulsar ClusterPolicies), however it began; 404
     before it was set."""
     require_cluster(context, cluster, 404, "Cluster does not exist")
     kept = context.plane.migrations_of(context.plane.cluster(cluster))

@@ -138,7 +138,7 @@ def test_a_plan_of_the_cluster_says_what_has_migrated_before(
             if m["migration"]["scope"] == "cluster"
         ]
         assert sorted(whole["apart"]) == ["t/one", "t/three", "t/two"]
-        # Whoever asks by Pulsar's path whether green's green is blue must see it.
+        # Who asks by Pulsar's path whether green's green is blue must see it.
         told = api.get(f"/admin/v2/clusters/{job.cluster_name}/migrate")
         assert told.json() == {"migrated": True, "migratedClusterUrl": urls(url)}
 
