@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Estimates, Samples
-from trimtab.load_model.estimating.leap_record import LeapRecord, expect_levels, record_leaps
+from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.estimating.sampling import follow_samples
 
 COUNT = 50

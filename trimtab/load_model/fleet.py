@@ -16,16 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Keys, Samples, locate_keys
-from trimtab.load_model.estimating.leap_record import expect_levels, record_leaps
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.odds import bound
-from trimtab.load_model.resources.needs import ByKey, Needs, learn_needs
-from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of
+from trimtab.load_model.resources.excess import count_held
+from trimtab.load_model.resources.needs import ByKey, Needs, Terms, learn_needs
+from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of, weight_of
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
 from trimtab.names import identities
 from trimtab.settings import Settings
@@ -63,6 +64,9 @@ class Fleet:
     """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
     passing: int = 0
     """Bundles that leapt and count with their size before, as leaps of this fleet pass."""
+    busy: int = 0
+    """Brokers that are busier than their bundles explain, or less busy, and count as before, as
+    that may pass."""
     takes: Takes | None = None
     """What bundles take of each resource, where several compete; ``usage`` is then that of each
     broker's busiest. None where one resource rules all brokers."""
@@ -94,16 +98,20 @@ def observe_fleet(
     bundles = _Bundles(samples.keys, order, float(traffic.sum()))
     fleet = _predict(view, bundles, history, settings)
     if compete(view.brokers, settings.weights):
-        kept = settings.planner.cost_half_life
+        terms = Terms(
+            bursting=_find_bursting(view, bundles, history),
+            weight=weight_of(settings.weights),
+            full=_NEAR_OVERLOAD * settings.round.overloaded_threshold,
+            half_life=settings.planner.cost_half_life,
+        )
         carried = spread_traffic(view.bundles, fleet.size * fleet.whole)
-        bursting = _find_bursting(view, bundles, history)
-        needs = learn_needs(past.needs, view, ByKey(samples.keys, order), bursting, kept)
+        needs = learn_needs(past.needs, view, ByKey(samples.keys, order), terms)
         history = replace(history, needs=needs)
         takes = takes_of(view, needs, carried, settings.weights)
         if takes is not None:
-            fleet = replace(fleet, usage=takes.usage, takes=takes)
+            fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
     elif len(past.needs.keys):
-        history = replace(history, needs=Needs())
+        history = replace(history, needs=Needs(spells=past.needs.spells))
     history, filling = _foresee(view.brokers.names, fleet, history, past, view.now_ms)
     return replace(fleet, ready=fleet.ready and not filling), history
 

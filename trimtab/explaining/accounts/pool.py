@@ -215,11 +215,19 @@ class PoolAccount:
 
     @property
     def _passing(self) -> str:
-        """Which bundles count with their load before a leap, if some do."""
-        if not self._outlook.fleet.passing:
-            return ""
-        some = format_count(self._outlook.fleet.passing, "bundle")
-        return f"; {some} that leapt just now count as before, for most leaps of this fleet pass"
+        """Which bundles and brokers count as before a leap, if some do."""
+        fleet, told = self._outlook.fleet, ""
+        if fleet.passing:
+            some = format_count(fleet.passing, "bundle")
+            told = (
+                f"; {some} that leapt just now count as before, for most leaps of this fleet pass"
+            )
+        if fleet.busy:
+            some = format_count(fleet.busy, "broker")
+            told += (
+                f"; {some} with a use that no bundle explains count as before, for that may pass"
+            )
+        return told
 
     @property
     def _missed(self) -> str:
@@ -254,6 +262,7 @@ class PoolAccount:
             "floor": self.prospect.floor,
             "unrest": self._outlook.unrest,
             "passing": self._outlook.fleet.passing,
+            "busy": self._outlook.fleet.busy,
             "misses": self._scene.after.histories.trimtab.misses,
             "leapt": follow_history(self._scene).estimates.struck,
         }

@@ -1,12 +1,15 @@
 """Record whether the leaps of this fleet last, and how long to wait before one is believed.
 
-leap     = a bundle's level shift by a large factor (`trimtab.load_model.estimating.level_shifts`)
-returned = within the horizon its level came more than half of the way back
+leap     = of a bundle's level (`trimtab.load_model.estimating.bundle_leaps`), or of what a broker
+           takes by itself (`trimtab.load_model.resources.excess`)
+returned = within the horizon it came more than half of the way back
 lasted   = it did not
 wait     = twice the shortest age beyond which no more leaps returned than lasted: twice, as the
            longest bursts are rare, and few of them are known
 Leaps that begin together count as one. A leap younger than the wait is a burst that may pass. In a
-fleet whose leaps last, or that has had almost none, there is no wait.
+fleet whose leaps last, or that has had almost none, there is no wait, unless the caller wants one
+for leaps up that come one by one while no more have lasted than returned. Leaps that are found
+together, more of them than come so close by chance, are an event.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
-from trimtab.load_model.estimating.estimates import Estimates, Keys, locate_keys
-from trimtab.load_model.estimating.runs import find_level_before_run
+from trimtab.load_model.estimating.estimates import Keys
+from trimtab.load_model.odds import together
 
 _EDGES_S: Final = (0.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
 """From when (s) each count of returned leaps is; a wait is the edge of one."""
@@ -31,6 +34,11 @@ come to rest is distrusted for long."""
 _PRIOR: Final = 1.5
 """Lasting leaps that are assumed. Lower: one leap that returns delays the next plan; higher: more
 bursts are answered before their nature is known."""
+_CLOSE_S: Final = 75.0
+"""Time within which leaps are found together: a round, and what reports differ by. Shorter: an
+event seems to be single leaps; longer: bursts that happen to meet seem to be an event."""
+_JOINING_S: Final = 300.0
+"""Time after an event in which further leaps belong to it: under noise some are found late."""
 
 
 def _none() -> Floats:
@@ -70,15 +78,64 @@ class LeapRecord:
             return 0.0
         return min(2 * (*_EDGES_S, _HORIZON_S)[int(doubted[-1]) + 1], _HORIZON_S)
 
+    def young(self, now_ms: int, first_s: float = 0.0) -> Bools:
+        """(k,) whether each open leap may still pass.
 
-def record_leaps(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
-    """The record after a round that turned the estimates ``before`` into ``after``."""
-    past = _open(past, before, after, now_ms)
+        ``first_s``: how old (s) a leap up that comes by itself must be at least, while no more
+        leaps have lasted than returned.
+        """
+        trusted = self.lasted > sum(self.returned)
+        first = (self.after > self.before) & ~self._in_event() & (not trusted)
+        wait_s = np.maximum(self.wait_s, np.where(first, first_s, 0.0))
+        young: Bools = now_ms - self.since_ms < 1000.0 * wait_s
+        return young
+
+    def _in_event(self) -> Bools:
+        """(k,) whether each open leap was found with more others than come so close by chance, or
+        soon after such leaps."""
+        times, at, counts = np.unique(self.since_ms, return_inverse=True, return_counts=True)
+        later_s = (times[None, :] - times[:, None]) / 1000.0
+        close = ((later_s >= 0) & (later_s <= _CLOSE_S)) @ counts
+        usual = (len(self.keys) - close) * _CLOSE_S / _HORIZON_S
+        begins = close >= np.array([together(each) for each in usual.tolist()])
+        belongs = np.any(begins[:, None] & (later_s >= 0) & (later_s <= _JOINING_S), axis=0)
+        in_event: Bools = np.asarray(belongs)[at.reshape(-1)]
+        return in_event
+
+
+def open_leaps(
+    past: LeapRecord, keys: Keys, levels: tuple[Floats, Floats], now_ms: int
+) -> LeapRecord:
+    """The record with (k,) leaps that begin now, none of them known; ``levels`` are those before
+    and after."""
+    if not len(keys):
+        return past
+    columns = {
+        "keys": keys,
+        "before": levels[0],
+        "after": levels[1],
+        "since_ms": np.full(len(keys), now_ms, np.int64),
+        "worth": np.full(len(keys), 1.0 / len(keys)),
+    }
+    joined = {name: np.concatenate((getattr(past, name), new)) for name, new in columns.items()}
+    order = np.argsort(joined["keys"])
+    return LeapRecord(
+        **{name: column[order] for name, column in joined.items()},
+        returned=past.returned,
+        lasted=past.lasted,
+        at_ms=past.at_ms or now_ms,
+    )
+
+
+def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> LeapRecord:
+    """The record without the open leaps that are over.
+
+    ``here``: (k,) whether what leapt is still known; ``back``: whether the leap returned.
+    """
     if not len(past.keys):
         return past
-    at, here = locate_keys(after, past.keys)
     age_s = (now_ms - past.since_ms) / 1000.0
-    back = here & _returned(past, after.level[at])
+    back = here & back
     lasted = here & ~back & (age_s >= _HORIZON_S)
     kept = 0.5 ** (max(now_ms - past.at_ms, 0) / (1000.0 * _HALF_LIFE_S))
     bins = np.searchsorted(_EDGES_S, age_s[back], side="right") - 1
@@ -95,54 +152,3 @@ def record_leaps(past: LeapRecord, before: Estimates, after: Estimates, now_ms: 
         lasted=kept * past.lasted + float(past.worth[lasted].sum()),
         at_ms=now_ms,
     )
-
-
-def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int) -> tuple[Floats, Bools]:
-    """(m,) levels with those before leaps that may pass, and which bundles these are."""
-    level, passing = estimates.level, np.zeros(len(estimates.keys), np.bool_)
-    young = now_ms - record.since_ms < 1000.0 * record.wait_s
-    if not young.any():
-        return level, passing
-    at, here = locate_keys(estimates, record.keys[young])
-    level = level.copy()
-    level[at[here]] = record.before[young][here]
-    passing[at[here]] = True
-    return level, passing
-
-
-def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
-    """The record with the leaps of this round."""
-    at, here = locate_keys(before, after.keys)
-    if not len(before.keys):
-        return past
-    old = before.age[at]
-    leapt = here & np.isfinite(after.age) & (after.age <= old) & (after.at_ms != before.at_ms[at])
-    # A bundle that leaps on, or back, is in the record already.
-    rows = np.flatnonzero(leapt)
-    rows = rows[~np.isin(after.keys[rows], past.keys)]
-    if not rows.size:
-        return past
-    columns = {
-        "keys": after.keys[rows],
-        "before": find_level_before_run(before)[at[rows]],
-        "after": after.level[rows],
-        "since_ms": np.full(rows.size, now_ms, np.int64),
-        "worth": np.full(rows.size, 1.0 / rows.size),
-    }
-    joined = {name: np.concatenate((getattr(past, name), new)) for name, new in columns.items()}
-    order = np.argsort(joined["keys"])
-    return LeapRecord(
-        **{name: column[order] for name, column in joined.items()},
-        returned=past.returned,
-        lasted=past.lasted,
-        at_ms=past.at_ms or now_ms,
-    )
-
-
-def _returned(leaps: LeapRecord, level: Floats) -> Bools:
-    """(k,) whether the levels are nearer to those before the leaps."""
-    tiny = 1e-12
-    away = np.log((level + tiny) / (leaps.before + tiny))
-    leap = np.log((leaps.after + tiny) / (leaps.before + tiny))
-    returned: Bools = away * np.sign(leap) < np.abs(leap) / 2
-    return returned

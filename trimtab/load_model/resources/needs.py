@@ -8,8 +8,9 @@ own     = what traffic does not tell. A broker's report says the sum over its bu
           sum is off is dealt out to them and to the broker by their variances (a Kalman filter
           with one row a broker, Kalman 1960, that keeps no covariances). A bundle that arrives is
           unsure and those that were there are not: so a move tells what the moved bundle takes.
-          Nothing is learned from a broker while a bundle of it bursts: what the burst takes beyond
-          its traffic would be dealt out to the bundles beside it, and stay theirs.
+          Nothing is learned from a broker while a bundle of it bursts, or while it is busier than
+          usual for a while (`trimtab.load_model.resources.excess`): what that takes would be dealt
+          out to its bundles, and stay theirs.
 doubt   = the standard deviation of own: at first what the brokers' residuals differ by, divided
           over their bundles; a move makes it smaller
 """
@@ -24,7 +25,9 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
 from trimtab.load_model.estimating.estimates import Keys
+from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.resources.costs import is_idle, rise
+from trimtab.load_model.resources.excess import Excess, hash_brokers, note_spells
 from trimtab.load_model.resources.slopes import PRIOR, Fit, count_reports, fit_slopes
 from trimtab.view import Brokers, Bundles, View
 
@@ -43,6 +46,9 @@ _NORMAL: Final = 2.198
 """Variance over the median square, of a normal distribution."""
 _LOOSE: Final = 0.01
 """The part of its variance that a bundle's broker never binds: needs change."""
+_CALM_MS: Final = 300_000
+"""Time after bundles came or went until which a surprise is theirs. Shorter: a report that is older
+than a move seems to be a spell; longer: a spell is missed."""
 _TINY: Final = 1e-30
 """Floor of variances and means that are divided by."""
 
@@ -79,6 +85,15 @@ class Needs:
     where brokers carry the same mixture."""
     reported_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """(n,) the last report counted."""
+    changed_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(n,) the last time at which bundles came or went."""
+    spells: LeapRecord = field(default_factory=LeapRecord)
+    """Brokers that are busier than expected, or less busy."""
+
+    def __post_init__(self) -> None:
+        # State from before changes were kept has none.
+        if len(self.changed_ms) != len(self.brokers):
+            object.__setattr__(self, "changed_ms", np.zeros(len(self.brokers), np.int64))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Needs) and all(
@@ -105,11 +120,20 @@ class ByKey(NamedTuple):
     """(m,) the view's row of each key."""
 
 
-def learn_needs(past: Needs, view: View, by_key: ByKey, bursting: Bools, half_life: float) -> Needs:
-    """The needs after a view's reports.
+class Terms(NamedTuple):
+    """What is learned, and how fast."""
 
-    ``bursting``: (n,) whether a broker has a bundle that bursts, or may.
-    """
+    bursting: Bools
+    """(n,) whether a broker has a bundle that bursts, or may."""
+    weight: Floats
+    """(4,) how much each resource counts."""
+    full: float
+    """Usage that is near overload."""
+    half_life: float
+
+
+def learn_needs(past: Needs, view: View, by_key: ByKey, terms: Terms) -> Needs:
+    """The needs after a view's reports."""
     keys, order = by_key
     brokers, n = view.brokers, len(view.brokers.names)
     row_of = {name: row for row, name in enumerate(past.brokers)}
@@ -119,12 +143,13 @@ def learn_needs(past: Needs, view: View, by_key: ByKey, bursting: Bools, half_li
     news = brokers.reported_ms > before
     if not news.any() and np.array_equal(keys, past.keys) and past.brokers == brokers.names:
         return past
-    moments = count_reports(past.moments, brokers, news, brokers.reported_ms - before, half_life)
+    elapsed_ms = brokers.reported_ms - before
+    moments = count_reports(past.moments, brokers, news, elapsed_ms, terms.half_life)
     hosts, limits = view.bundles.owner[order], brokers.limits[COUNTED]
     held, usual_limits = np.bincount(hosts, minlength=n), np.median(limits, axis=1)
     base_variance = (_BASE * usual_limits) ** 2
     noise = np.maximum(past.noise, (_LEAST_NOISE * usual_limits) ** 2)
-    idle = _idle(past.idle, brokers, (brokers.reported_ms - before)[news & (before > 0)])
+    idle = _idle(past.idle, brokers, elapsed_ms[news & (before > 0)])
     idle_use = idle * usual_limits
     busiest = int(np.argmax(brokers.smoothed_resources[COUNTED].mean(axis=1)))
     fit = fit_slopes(moments, busiest, float(idle_use[busiest]))
@@ -140,9 +165,15 @@ def learn_needs(past: Needs, view: View, by_key: ByKey, bursting: Bools, half_li
     traffic = PRIOR @ view.bundles.long[:, order]
     share = traffic / np.maximum(np.bincount(hosts, traffic, n), _TINY)[hosts]
     own = bundles.own + freed[:, hosts] * share
-    news &= ~bursting
+    news &= ~terms.bursting
     used = brokers.resources[COUNTED] / 100 * limits
     off = used - fit.slopes @ brokers.traffic - base - _sums(own, hosts, n)
+    changed_ms = np.where(known, np.append(past.changed_ms, view.now_ms)[at], view.now_ms)
+    changed_ms[_find_changed(bundles.was, hosts, n)] = view.now_ms
+    calm = news & (view.now_ms - changed_ms >= _CALM_MS)
+    found = _find_excess(brokers, off, noise, calm, terms)
+    spells, passing = note_spells(past.spells, found, view.now_ms)
+    news &= ~passing
     # The filter: each broker's sum is off by this much, and so is each part, by its variance.
     variance = loose * spread[:, None] * weights**2
     of_base = np.where(known, noise[:, None], base_variance[:, None])
@@ -167,6 +198,30 @@ def learn_needs(past: Needs, view: View, by_key: ByKey, bursting: Bools, half_li
         idle=idle,
         untold=fit.untold,
         reported_ms=np.maximum(brokers.reported_ms, before),
+        changed_ms=changed_ms,
+        spells=spells,
+    )
+
+
+def _find_changed(was: Ints, hosts: Ints, n: int) -> Bools:
+    """(n,) whether bundles came to a broker since its last report, or went."""
+    moved = was != hosts
+    changed = np.bincount(hosts[moved], minlength=n) > 0
+    changed[was[moved & (was >= 0)]] = True
+    return changed
+
+
+def _find_excess(brokers: Brokers, off: Floats, noise: Floats, calm: Bools, terms: Terms) -> Excess:
+    """How far brokers' (4, n) reports are off, by the resource where that is most."""
+    limits = brokers.limits[COUNTED]
+    scale = np.where(limits > 0, terms.weight[:, None] / np.maximum(limits, _TINY), 0.0)
+    rows, each = np.argmax(np.abs(off * scale), axis=0), np.arange(len(calm))
+    return Excess(
+        keys=hash_brokers(brokers.names),
+        off=(off * scale)[rows, each],
+        deviation=(np.sqrt(noise)[:, None] * scale)[rows, each],
+        calm=calm,
+        full=(brokers.resources[COUNTED] / 100 * terms.weight[:, None]).max(axis=0) > terms.full,
     )
 
 

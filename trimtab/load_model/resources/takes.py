@@ -64,7 +64,7 @@ class Takes:
 def compete(brokers: Brokers, weights: WeightSettings) -> bool:
     """Whether several resources matter: another than the leading one is busy, and they do not go
     together."""
-    shares = brokers.smoothed_resources[COUNTED] / 100 * _weight(weights)[:, None]
+    shares = brokers.smoothed_resources[COUNTED] / 100 * weight_of(weights)[:, None]
     if shares.shape[1] <= 2:
         return False
     usage = shares.max(axis=0)
@@ -97,7 +97,7 @@ def takes_of(view: View, needs: Needs, carried: Floats, weights: WeightSettings)
     if needs.brokers != view.brokers.names or not np.array_equal(needs.keys, keys[order]):
         return None
     n, limits = len(view.brokers.names), view.brokers.limits[COUNTED]
-    scale = np.where(limits > 0, _weight(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
+    scale = np.where(limits > 0, weight_of(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure
     need = np.maximum(needs.slopes @ carried + own, 0.0)
@@ -133,7 +133,8 @@ def _excess(own: Floats, hosts: Ints, n: int) -> Floats:
     return excess
 
 
-def _weight(weights: WeightSettings) -> Floats:
+def weight_of(weights: WeightSettings) -> Floats:
+    """(4,) how much each resource counts."""
     return np.array(
         [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
     )
