@@ -61,8 +61,51 @@ def test_one_leap_that_came_back_proves_nothing() -> None:
     fleet.run(10)
     fleet.run(10, 3.0, [0])
     fleet.run(10)
-    fleet.run(3, 3.0, [1])
+    fleet.run(3, 3.0, [1, 2, 3])
     assert fleet.record.wait_s == 0
+    assert not fleet.expected()[1].any()
+
+
+def test_the_first_leap_of_a_fleet_waits_for_a_quarter_of_an_hour() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(14, 3.0, [1])
+    level, passing = fleet.expected()
+    assert np.flatnonzero(passing).tolist() == [1]
+    np.testing.assert_allclose(level[1], 1 / COUNT, rtol=0.05)
+    fleet.run(3, 3.0, [1])
+    assert not fleet.expected()[1].any()
+
+
+def test_the_first_leap_down_is_believed_at_once() -> None:
+    """What was known of its load may have been a burst that has passed."""
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(3, 0.3, [1])
+    assert not fleet.expected()[1].any()
+
+
+def test_leaps_that_come_one_after_another_are_no_event() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    for count in range(1, 6):
+        fleet.run(2, 3.0, range(count))
+    assert fleet.expected()[1].sum() == 5
+
+
+def test_what_leaps_soon_after_an_event_belongs_to_it() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(2, 3.0, range(3))
+    fleet.run(2, 3.0, range(4))
+    assert not fleet.expected()[1].any()
+
+
+def test_once_more_leaps_have_lasted_than_returned_one_by_itself_is_believed_at_once() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(90, 3.0, [0])
+    fleet.run(3, 3.0, [0, 1])
     assert not fleet.expected()[1].any()
 
 

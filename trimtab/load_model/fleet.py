@@ -16,6 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.bursts import (
+    Hosts,
+    find_near_overload,
+    leave_out_bursts,
+    make_no_room,
+)
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Keys, Samples, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
@@ -34,9 +40,6 @@ from trimtab.view import View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
-_NEAR_OVERLOAD = 0.95
-"""The part of ``round.overloaded_threshold`` above which a broker's bursts are answered at once.
-Lower: bursts that pass are answered; higher: a broker is overloaded before anything moves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,18 +99,19 @@ def observe_fleet(
     history = _sampled(replace(past, estimates=known), samples, settings, view.now_ms)
     history = learn_costs(view.brokers, history, settings)
     bundles = _Bundles(samples.keys, order, float(traffic.sum()))
-    fleet = _predict(view, bundles, history, settings)
+    fleet, full = _predict(view, bundles, history, settings)
     if compete(view.brokers, settings.weights):
         terms = Terms(
             bursting=_find_bursting(view, bundles, history),
             weight=weight_of(settings.weights),
-            full=_NEAR_OVERLOAD * settings.round.overloaded_threshold,
+            full=find_near_overload(settings),
             half_life=settings.planner.cost_half_life,
         )
-        carried = spread_traffic(view.bundles, fleet.size * fleet.whole)
         needs = learn_needs(past.needs, view, ByKey(samples.keys, order), terms)
         history = replace(history, needs=needs)
-        takes = takes_of(view, needs, carried, settings.weights)
+        if history.leaps.wait_s:
+            full = fleet.size
+        takes = _takes(view, needs, (fleet.size * fleet.whole, full * fleet.whole), settings)
         if takes is not None:
             fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
     elif len(past.needs.keys):
@@ -127,8 +131,11 @@ def _sampled(
     return replace(past, estimates=estimates, leaps=leaps)
 
 
-def _predict(view: View, bundles: _Bundles, history: PlannerHistory, settings: Settings) -> Fleet:
-    """The fleet where traffic alone tells what bundles add to a broker."""
+def _predict(
+    view: View, bundles: _Bundles, history: PlannerHistory, settings: Settings
+) -> tuple[Fleet, Floats]:
+    """The fleet where traffic alone tells what bundles add to a broker, and (m,) the bundles' sizes
+    with all leaps."""
     estimates, leaps, order = history.estimates, history.leaps, bundles.order
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
@@ -140,18 +147,14 @@ def _predict(view: View, bundles: _Bundles, history: PlannerHistory, settings: S
     n = len(gain)
     rest = np.array([history.unexplained[b] for b in view.brokers.names])
     unreported = arriving(history.sent, view.brokers.names, bundles.keys, estimates, view.now_ms)
-    rest += gain * unreported
-    # A burst that may pass is left alone unless its broker nears overload.
+    hosts = Hosts(rest + gain * unreported, gain, where)
+    whole_size, full, settled = size, hosts.usage(size), leaps.wait_s == 0
     expected, passing = expect_levels(leaps, estimates, view.now_ms)
-    limit = _NEAR_OVERLOAD * settings.round.overloaded_threshold
-    passing = passing[at]
-    relieving = passing & (rest + gain * np.bincount(where, size, n) > limit)[where]
-    passing &= ~relieving
+    passing, relieved = leave_out_bursts(hosts, full, passing[at], settings, known=not settled)
     size = np.where(passing, expected[at], size)
-    settled = leaps.wait_s == 0
     chance = estimates.chance if settled else estimates.spread
-    return Fleet(
-        usage=rest + gain * np.bincount(where, size, n),
+    fleet = Fleet(
+        usage=make_no_room(hosts.usage(size), full) if settled else hosts.usage(size),
         gain=gain,
         size=size,
         where=where,
@@ -160,9 +163,22 @@ def _predict(view: View, bundles: _Bundles, history: PlannerHistory, settings: S
         whole=whole,
         ready=estimates.known,
         struck=settled and estimates.event,
-        limit=limit if relieving.any() else 0.0,
+        limit=find_near_overload(settings) if relieved.any() else 0.0,
         passing=int(np.count_nonzero(passing)),
     )
+    return fleet, whole_size
+
+
+def _takes(
+    view: View, needs: Needs, traffic: tuple[Floats, Floats], settings: Settings
+) -> Takes | None:
+    """What bundles take with the first (m,) ``traffic``, bytes/s; the second has all leaps."""
+    without, full = traffic
+    takes = takes_of(view, needs, spread_traffic(view.bundles, without), settings.weights)
+    if takes is None or np.array_equal(without, full):
+        return takes
+    whole = takes_of(view, needs, spread_traffic(view.bundles, full), settings.weights)
+    return takes if whole is None else takes.at_least(make_no_room(takes.shares, whole.shares))
 
 
 def _find_bursting(view: View, bundles: _Bundles, history: PlannerHistory) -> Bools:

@@ -49,8 +49,18 @@ class Takes:
     @property
     def usage(self) -> Floats:
         """(n,) of the busiest resource."""
-        usage: Floats = (self.used * self.scale).max(axis=0)
+        usage: Floats = self.shares.max(axis=0)
         return usage
+
+    @property
+    def shares(self) -> Floats:
+        """(r, n) usage of each resource."""
+        return self.used * self.scale
+
+    def at_least(self, shares: Floats) -> Takes:
+        """The same with these (r, n) shares, of resources that count."""
+        used = np.divide(shares, self.scale, out=self.used.copy(), where=self.scale > 0)
+        return replace(self, used=used)
 
     def moved(self, bundles: Ints, source: Ints, destination: Ints) -> Takes:
         """The same after the moves, given as (k,) rows."""

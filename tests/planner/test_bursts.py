@@ -1,0 +1,62 @@
+"""Bundles that leapt count as before, unless their broker stands out or nears overload."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simulation.scenarios.reading import load
+from simulation.scenarios.running import run, strategy
+from trimtab.load_model.bursts import Hosts, leave_out_bursts, make_no_room
+from trimtab.settings import Settings
+
+SETTINGS = Settings()
+HOSTS = Hosts(rest=np.zeros(3), gain=np.ones(3), where=np.array([0, 1, 2]))
+LEAPT = np.array([True, False, False])
+
+
+def left_out(usage: float, *, known: bool = False) -> tuple[bool, bool]:
+    """Whether the bundle that leapt counts as before, and whether its broker is relieved; it is
+    alone on its broker, and the others are at 40 %."""
+    full = HOSTS.usage(np.array([usage, 0.4, 0.4]))
+    passing, relieved = leave_out_bursts(HOSTS, full, LEAPT, SETTINGS, known=known)
+    return bool(passing[0]), bool(relieved[0])
+
+
+def test_a_leap_within_the_range_of_the_others_waits() -> None:
+    assert left_out(0.45) == (True, False)
+
+
+def test_one_that_makes_its_broker_stand_out_counts_at_once() -> None:
+    """A bundle that gets hot for good would weigh on its broker for a quarter of an hour."""
+    assert left_out(0.6) == (False, False)
+
+
+def test_where_leaps_pass_it_waits_unless_its_broker_nears_overload() -> None:
+    assert left_out(0.6, known=True) == (True, False)
+    assert left_out(0.9, known=True) == (False, True)
+
+
+def test_two_brokers_alike_do_not_stand_out() -> None:
+    full = np.array([0.7, 0.7, 0.4])
+    passing, _ = leave_out_bursts(HOSTS, full, LEAPT, SETTINGS, known=False)
+    assert passing[0]
+
+
+def test_a_burst_makes_no_room() -> None:
+    """What came in its place would be too much as long as it lasts."""
+    full, without = np.array([0.8, 0.25, 0.6, 0.4]), np.array([0.2, 0.1, 0.6, 0.4])
+    np.testing.assert_allclose(make_no_room(without, full), [0.5, 0.25, 0.6, 0.4])
+
+
+def test_where_all_brokers_have_bursts_none_looks_emptier_than_the_mean() -> None:
+    full, without = np.array([0.8, 0.4]), np.array([0.2, 0.3])
+    np.testing.assert_allclose(make_no_room(without, full), [0.6, 0.4])
+
+
+def test_a_hot_bundle_is_dealt_with_once_and_its_broker_is_not_filled_again() -> None:
+    small = {"brokers": 10, "bundles": 400, "namespaces": 10, "warm_up": 20, "cycles": 20}
+    scenario = load("hot-bundle", **small)
+    outcome = run(scenario, strategy("trimtab"))
+    moves = np.flatnonzero(outcome.moves)
+    assert moves.tolist() == [scenario.hot.cycle]
+    assert outcome.figures.peak < 0.65

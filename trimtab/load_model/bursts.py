@@ -1,0 +1,80 @@
+"""Bundles whose leap may pass: which of them count with their size before, and on which brokers.
+
+A bundle that leapt and may come back (`trimtab.load_model.estimating.leap_record`) counts with its
+size before, unless its broker
+- nears overload with the bundle as large as it is: then it is to be relieved, or
+- stands out from all others, while little is known of this fleet's leaps: one bundle that gets hot
+  for good is dealt with at once
+A burst that is left out keeps its broker from giving. While little is known of leaps it makes no
+room either: what comes in its place would be too much if it lasts.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Bools, Floats, Ints
+from trimtab.settings import Settings
+
+_NEAR_OVERLOAD: Final = 0.95
+"""The part of ``round.overloaded_threshold`` above which a broker's bursts are answered at once.
+Lower: bursts that pass are answered; higher: a broker is overloaded before anything moves."""
+_CLEAR: Final = 3.0
+"""Targets by which a broker stands out from all others. Lower: the first bursts of a fleet are
+answered; higher: a bundle that gets hot for good waits."""
+
+
+class Hosts(NamedTuple):
+    """n brokers, and the bundles that will be there."""
+
+    rest: Floats
+    """(n,) usage that bundles do not explain."""
+    gain: Floats
+    """(n,) usage that a bundle of size 1 adds."""
+    where: Ints
+    """(m,) the row of each bundle's broker."""
+
+    def usage(self, size: Floats) -> Floats:
+        """(n,) usage with bundles of (m,) ``size``."""
+        usage: Floats = self.rest + self.gain * np.bincount(self.where, size, len(self.gain))
+        return usage
+
+
+def find_near_overload(settings: Settings) -> float:
+    """Usage above which a broker's bursts are answered."""
+    return _NEAR_OVERLOAD * settings.round.overloaded_threshold
+
+
+def leave_out_bursts(
+    hosts: Hosts, full: Floats, passing: Bools, settings: Settings, *, known: bool
+) -> tuple[Bools, Bools]:
+    """(m,) the bundles that count with their size before, and those that count in full as their
+    broker is to be relieved.
+
+    ``full``: (n,) usage with all leaps; ``passing``: (m,) bundles whose leap may pass; ``known``:
+    whether this fleet's leaps are known to pass.
+    """
+    if not known:
+        passing = passing & ~_stand_out(full, _CLEAR * settings.planner.target)[hosts.where]
+    relieved = passing & (full > find_near_overload(settings))[hosts.where]
+    return passing & ~relieved, relieved
+
+
+def make_no_room(usage: Floats, full: Floats) -> Floats:
+    """(..., n) usage without bursts, but where it is ``full`` with them no lower than the mean of
+    the brokers that have none: so a broker neither gives nor receives for a burst."""
+    calm = usage >= full
+    count = calm.sum(axis=-1, keepdims=True)
+    mean = np.where(calm, usage, 0.0).sum(axis=-1, keepdims=True) / np.maximum(count, 1)
+    least = np.where(count, mean, full.mean(axis=-1, keepdims=True))
+    room: Floats = np.maximum(usage, np.minimum(full, least))
+    return room
+
+
+def _stand_out(usage: Floats, by: float) -> Bools:
+    """(n,) which broker is above all others by more than this."""
+    highest = np.sort(usage)[-2:]
+    clear: Bools = (usage == highest[-1]) & (highest[-1] - highest[0] > by)
+    return clear
