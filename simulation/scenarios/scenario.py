@@ -87,6 +87,22 @@ class Burst:
     a_day: float = setting(0.0, "bursts", (0.0, 86_400.0), "Of a bundle, on average; 0: none.")
     factor: float = setting(3.0, "times", (0.0, 1000.0), "Load in a burst, in loads before.")
     lasting: float = setting(600.0, "s", (1.0, DAY_S), "Mean; exponential.")
+    cycle: int = setting(
+        -_MANY,
+        "cycle",
+        (-_MANY, _MANY),
+        "When the first may begin; below 0: in the warm-up.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """One broker after the other is busy by itself, whatever it carries."""
+
+    share: float = setting(0.0, "fraction", (0.0, 1.0), "Of its processor; 0: none is.")
+    every: int = setting(12, "cycles", (1, _MANY), "Between one and the next.")
+    lasting: int = setting(12, "cycles", (1, _MANY), "Of each.")
+    cycle: int = setting(0, "cycle", (0, _MANY), "When the first begins.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +238,7 @@ class Scenario:
     need: Need = field(default_factory=Need)
     wander: Wander = field(default_factory=Wander)
     burst: Burst = field(default_factory=Burst)
+    backup: Backup = field(default_factory=Backup)
     reports: Posting = field(default_factory=Posting)
 
     @property

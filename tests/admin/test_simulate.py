@@ -139,6 +139,7 @@ def test_the_library_is_listed() -> None:
     assert [line.split()[0] for line in result.stdout.splitlines() if line[:1].isalpha()] == [
         "scenario",
         "anti-affinity",
+        "backups",
         "bimodal",
         "bursts",
         "crash",

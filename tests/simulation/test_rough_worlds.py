@@ -251,3 +251,24 @@ def test_what_cannot_go_together_is_named() -> None:
         "reports: go without delay.high, which is about the age of reports too",
         "wave.opposed: goes without wave.in_phase",
     ]
+
+
+def test_one_broker_after_the_other_is_busy_by_itself() -> None:
+    scenario = small(backup__share=0.2, backup__every=3, backup__lasting=2, backup__cycle=1)
+    world, events = World(scenario), Events(scenario)
+    calm, busy = world.levels.copy(), []
+    for cycle in range(7):
+        events.begin(world, cycle, cycle * MINUTE_MS)
+        busy.append(np.flatnonzero(world.busy).tolist())
+        np.testing.assert_allclose(world.levels, calm + world.busy)
+        shown = usage(Reports(world).view(0).brokers.resources, Settings().weights)
+        np.testing.assert_allclose(shown, world.levels, atol=1e-6)
+    assert [len(each) for each in busy] == [0, 1, 1, 0, 1, 1, 0]
+    assert busy[1] == busy[2] != busy[4] == busy[5]
+
+
+def test_bursts_may_begin_after_a_calm_warm_up() -> None:
+    wandering = Wandering(small(burst__a_day=500.0, burst__cycle=0, warm_up=30))
+    bursting = [(wandering.step() > 1).any() for _ in range(60)]
+    assert not any(bursting[:30])
+    assert all(bursting[35:])

@@ -28,6 +28,7 @@ ROUGH: Final[Variants] = {
     "noise-with-memory": [{}, {"noise_memory": 0.5}],
     "wandering": [{}, {"wander.memory": 0.5}],
     "bursts": [{}, {"burst.a_day": 0.4}],
+    "backups": [{}],
     "wave": [{"wave.amplitude": 0.5}],
     "opposed-tenants": [{}],
     "rolling-restart": [{"cycles": 300}],

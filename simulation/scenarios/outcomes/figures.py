@@ -45,6 +45,7 @@ def load_ratio(world: World, first_owner: Ints, moved: float, reached: float) ->
     """
     scenario = world.scenario
     changing = scenario.wave.amplitude or scenario.burst.a_day or scenario.wander.sigma
+    changing = changing or scenario.backup.share
     if changing or scenario.kinds or scenario.restart.every or world.heirs or not world.up.all():
         return None
     carried = np.bincount(first_owner[world.origin], world.load, len(world.brokers))

@@ -77,9 +77,10 @@ class Recorder:
         for row, flight in world.flights.items():
             carried[world.kind[row], flight.destination] += world.load[row]
         for command in commands:
-            kind, there = world.kind[command.bundle], command.destination
+            kind, there = world.kind[command.bundle], [command.destination]
             carried[kind, there] += command.load
-            level = world.needs.usage(carried[:, [there]], world.capacity[[there]])
+            busy = world.busy[there]
+            level = world.needs.usage(carried[:, there], world.capacity[there], busy)
             self._peak_violations += bool(not command.drained and level[0] > self._peak + _ROUNDING)
             carried[kind, command.source] -= command.load
 

@@ -19,7 +19,7 @@ from simulation.scenarios.reports.lateness import Lateness
 from simulation.scenarios.reports.statistics import Smoothed, Statistics
 from simulation.scenarios.world.needs import IDLE, LIMITS
 from simulation.scenarios.world.state import World
-from trimtab.arrays import Bools, Counts, Floats, Ints
+from trimtab.arrays import CPU, Bools, Counts, Floats, Ints
 from trimtab.load import percentages
 from trimtab.settings import RoundSettings
 from trimtab.view import Brokers, Bundles, View, available_part
@@ -89,6 +89,7 @@ class Reports:
         else:
             carried, topics, listed = self.lateness.carried(self.statistics.drawn, shown, seen)
         used = world.needs.used @ carried + self._idle
+        used[CPU] += world.busy * self._limits[CPU]
         resources, traffic = percentages(used, self._limits), world.needs.traffic @ carried
         smoothed = self._smoothed.follow(
             np.concatenate((resources, traffic)), self.lateness.reported_ms

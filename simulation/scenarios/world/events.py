@@ -64,6 +64,7 @@ class Events:
             yield scenario.hot.cycle, partial(_heat, row=int(busy[-1]))
         yield from self._crash(order.tolist())
         yield from self._restart()
+        yield from self._back_up(order.tolist())
 
     def _joining(self) -> Iterator[tuple[int, Happening]]:
         start = self._scenario.start
@@ -95,6 +96,15 @@ class Events:
             if restart.down:
                 yield stopped + restart.down, partial(_start, broker=broker)
 
+    def _back_up(self, order: list[int]) -> Iterator[tuple[int, Happening]]:
+        backup = self._scenario.backup
+        if not backup.share:
+            return
+        for turn, begins in enumerate(range(backup.cycle, self._scenario.cycles, backup.every)):
+            broker = order[turn % len(order)]
+            yield begins, partial(_occupy, broker=broker, share=backup.share)
+            yield begins + backup.lasting, partial(_occupy, broker=broker, share=0.0)
+
 
 def _step(world: World, now_ms: int, rows: list[int], factor: float) -> None:  # noqa: ARG001
     rows = world.parts(rows)
@@ -113,6 +123,10 @@ def _heat(world: World, now_ms: int, row: int) -> None:  # noqa: ARG001
     else:
         world.base[rows] = hot.bundle / len(rows)
     world.disturb()
+
+
+def _occupy(world: World, now_ms: int, broker: int, share: float) -> None:  # noqa: ARG001
+    world.occupy(broker, share)
 
 
 def _start(world: World, now_ms: int, broker: int) -> None:  # noqa: ARG001

@@ -61,12 +61,15 @@ class Needs:
     idle: Floats
     """(r, 1) the same without load."""
 
-    def usage(self, carried: Floats, capacity: Floats) -> Floats:
-        """(n,) usage of brokers, fractions; ``carried`` (k, n) is their load by kind."""
+    def usage(self, carried: Floats, capacity: Floats, busy: Floats) -> Floats:
+        """(n,) usage of brokers, fractions; ``carried`` (k, n) is their load by kind, ``busy`` (n,)
+        the part of their processors that is in use whatever they carry."""
         if not self.idle.any() and len(self.shares) == 1:
-            plain: Floats = carried[0] / capacity
+            plain: Floats = carried[0] / capacity + busy
             return plain
-        highest: Floats = (self.shares @ carried / capacity + self.idle).max(axis=0)
+        used = self.shares @ carried / capacity + self.idle
+        used[0] += busy
+        highest: Floats = used.max(axis=0)
         return highest
 
 

@@ -64,6 +64,8 @@ class World:
         self.arrived_ms: Ints = np.zeros(m, dtype=np.int64)
         self.up: Bools = np.arange(n) < made.present
         self.draining: Bools = np.zeros(n, dtype=np.bool_)
+        self.busy: Floats = np.zeros(n)
+        """(n,) the part of each processor that is in use whatever the broker carries."""
         self.crashed_ms: dict[int, int] = {}
         """Brokers that are down because they crashed."""
         self.flights: dict[int, Flight] = {}
@@ -128,7 +130,7 @@ class World:
     def usage_of(self, owner: Ints) -> Floats:
         """(n,) what brokers' usage would be with (m,) ``owner``."""
         carried = self.by_kind(owner, self.load, self.kind)
-        return self.needs.usage(carried, self.capacity)
+        return self.needs.usage(carried, self.capacity, self.busy)
 
     def by_kind(self, owner: Ints, load: Floats, kind: Ints) -> Floats:
         """(k, n) the sums of loads by kind and owner."""
@@ -196,6 +198,12 @@ class World:
         self.aim()
         if crashed_ms is not None:
             self.crashed_ms[broker] = crashed_ms
+        self.disturb()
+
+    def occupy(self, broker: int, share: float) -> None:
+        """Keep this part of a broker's processor busy, whatever it carries."""
+        self.busy = self.busy.copy()
+        self.busy[broker] = share
         self.disturb()
 
     def start(self, broker: int) -> None:

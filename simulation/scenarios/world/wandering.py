@@ -45,6 +45,7 @@ class Wandering:
         self._own = LogNormal(np.random.default_rng([scenario.seed, 6]), own.sigma, own.memory)
         self._rng = np.random.default_rng([scenario.seed, 7])
         self._begins = 1.0 - float(np.exp(-burst.a_day * scenario.seconds / DAY_S))
+        self._cycle, self._from = -scenario.warm_up, burst.cycle
         self._ends = 1.0 - float(np.exp(-scenario.seconds / burst.lasting))
         self.bursting: Bools = np.zeros(self._bundles, dtype=np.bool_)
         self.active = bool(self._sigma or self._begins)
@@ -56,6 +57,8 @@ class Wandering:
             factors = self._own.draw(self._bundles)
         if self._begins:
             drawn = self._rng.random(self._bundles)
-            self.bursting = np.where(self.bursting, drawn >= self._ends, drawn < self._begins)
+            begins = self._begins if self._cycle >= self._from else 0.0
+            self.bursting = np.where(self.bursting, drawn >= self._ends, drawn < begins)
             factors[self.bursting] *= self._factor
+        self._cycle += 1
         return factors
