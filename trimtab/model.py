@@ -11,8 +11,6 @@ BrokerId = NewType("BrokerId", str)
 ClusterId = NewType("ClusterId", str)
 
 FULL_RANGE_END = 0xFFFFFFFF
-RANGE_LENGTH: Final = len("/0x00000000_0xffffffff")
-"""Characters of a bundle's name after its namespace."""
 
 LONGEST_NAME: Final = 2048
 """Bytes of a bundle's name: brokers may claim any, and Kafka must accept messages about it."""
@@ -99,7 +97,7 @@ def within(bundle: str, part: str) -> bool:
 
 def namespace_of(bundle: str) -> str:
     """The namespace of a bundle whose name was checked before."""
-    return bundle[:-RANGE_LENGTH]
+    return bundle.rsplit("/", 1)[0]
 
 
 def is_monitoring_namespace(namespace: str) -> bool:

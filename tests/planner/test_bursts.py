@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from simulation.scenarios.reading import load
 from simulation.scenarios.running import run, strategy
@@ -34,6 +35,16 @@ def test_one_that_makes_its_broker_stand_out_counts_at_once() -> None:
 def test_where_leaps_pass_it_waits_unless_its_broker_nears_overload() -> None:
     assert left_out(0.6, known=True) == (True, False)
     assert left_out(0.9, known=True) == (False, True)
+
+
+@pytest.mark.parametrize("brokers", [0, 1])
+def test_a_fleet_without_others_has_none_that_stands_out(brokers: int) -> None:
+    hosts = Hosts(np.zeros(brokers), np.ones(brokers), np.zeros(brokers, np.int64))
+    full, leapt = np.full(brokers, 0.7), np.ones(brokers, np.bool_)
+    passing, relieved = leave_out_bursts(hosts, full, leapt, SETTINGS, known=False)
+    assert passing.all()
+    assert not relieved.any()
+    assert make_no_room(0.5 * full, full).tolist() == full.tolist()
 
 
 def test_two_brokers_alike_do_not_stand_out() -> None:

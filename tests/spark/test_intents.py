@@ -70,7 +70,8 @@ def test_operators_verbs_take_effect_and_say_so(
             again = trimtab(*transfer, to, "--id", "mine", "--unchecked")
             other = trimtab(*transfer, third, "--id", "mine")
             drained = trimtab("brokers", "drain", to, *WAIT)
-            assert [again.exit_code, other.exit_code, drained.exit_code] == [0, 0, 0]
+            assert [again.exit_code, other.exit_code, drained.exit_code] == [0, REFUSED, 0]
+            assert "(id-in-use)" in other.stderr
             assert to not in {record.owner for record in store.records(CLUSTER).values()}
 
             refused = trimtab(*transfer, to, "--unchecked", *WAIT)

@@ -65,6 +65,8 @@ def leave_out_bursts(
 def make_no_room(usage: Floats, full: Floats) -> Floats:
     """(..., n) usage without bursts, but where it is ``full`` with them no lower than the mean of
     the brokers that have none: so a broker neither gives nor receives for a burst."""
+    if not full.size:
+        return usage
     calm = usage >= full
     count = calm.sum(axis=-1, keepdims=True)
     mean = np.where(calm, usage, 0.0).sum(axis=-1, keepdims=True) / np.maximum(count, 1)
@@ -75,6 +77,8 @@ def make_no_room(usage: Floats, full: Floats) -> Floats:
 
 def _stand_out(usage: Floats, by: float) -> Bools:
     """(n,) which broker is above all others by more than this."""
-    highest = np.sort(usage)[-2:]
-    clear: Bools = (usage == highest[-1]) & (highest[-1] - highest[0] > by)
+    if len(usage) < 2:
+        return np.zeros(len(usage), np.bool_)
+    second, first = np.sort(usage)[-2:]
+    clear: Bools = (usage == first) & (first - second > by)
     return clear
