@@ -44,11 +44,8 @@ Waves = Annotated[
 Backlog = Annotated[
     int, typer.Option(min=0, help="Most messages left on blue before the next wave begins.")
 ]
-
-
 Errors = Annotated[
-    float,
-    typer.Option(min=0.0, max=1.0, help="Largest share of steps that may fail."),
+    float, typer.Option(min=0.0, max=1.0, help="Largest share of steps that may fail.")
 ]
 
 
