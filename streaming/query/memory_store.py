@@ -5,8 +5,12 @@ Spark's state server holds a whole message in its heap several times, and writes
 of a hundred megabytes in every batch ends a driver of 1 GiB.
 
 memory = (1, the whole Memory) as earlier versions wrote it, or
-         (2, Head): the first page of the Memory without what its rounds have learnt
-pages  = part/number -> the other pages of that, and all of what they have learnt
+         (3, Head): the first page of the Memory without what its rounds have learnt;
+         (2, Head) if that was not compressed
+pages  = part/number -> the other pages of that, and all of what they have learnt, compressed
+
+What is not learnt is not compressed: then a small change of it would change every later page. Of
+what rounds have learnt each changes most.
 """
 
 from __future__ import annotations
@@ -17,13 +21,14 @@ from typing import Any, Final, Protocol
 
 from streaming.query.state import payload_of
 from trimtab.state.memory import Learnt, Memory, set_apart
-from trimtab.wire.columns import pack, unpack
+from trimtab.wire.columns import pack, pack_small, unpack
 
 PAGE: Final = 1 << 20
 """Bytes. Smaller: more round trips to the state server; larger: more is written for a change."""
 
 WHOLE: Final = 1
 PAGED: Final = 2
+COMPRESSED: Final = 3
 
 _REST, _LEARNT = "memory", "learnt"
 
@@ -63,7 +68,7 @@ class MemoryStore:
         if stored[0] == WHOLE:
             payload = bytes(stored[1])
             return (unpack(payload, Memory) if payload else Memory()), False
-        self._head = unpack(payload_of(stored, (PAGED,), "clusters"), Head)
+        self._head = unpack(payload_of(stored, (PAGED, COMPRESSED), "clusters"), Head)
         self._more = self._read(_REST, self._head.more)
         return unpack(self._head.memory + self._more, Memory), True
 
@@ -77,9 +82,9 @@ class MemoryStore:
         rest, learnt = set_apart(memory)
         packed, count = pack(rest), self._head.learnt
         if whole:
-            count = self._write(_LEARNT, pack(learnt), self._learnt)
+            count = self._write(_LEARNT, pack_small(learnt), self._learnt)
         more = self._write(_REST, packed[PAGE:], self._more)
-        self._value.update((PAGED, pack(Head(packed[:PAGE], more, count))))
+        self._value.update((COMPRESSED, pack(Head(packed[:PAGE], more, count))))
 
     def _read(self, part: str, count: int) -> bytes:
         # One by one: an iterator's answer holds many at once.

@@ -140,7 +140,7 @@ def stored(tester: TwsTester) -> Memory:
 def test_a_broker_operator_refuses_another_schema() -> None:
     tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
     tester.updateMapState(SNAPSHOTS, SHARD, {SUBJECT: (99, b"")})
-    with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 2")):
+    with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 3")):
         tester.test(SHARD, _parcels(BATCHES[0]))
 
 
@@ -171,7 +171,7 @@ def _snapshots_in(tester: TwsTester) -> dict[tuple[str, str], tuple[int, bytes]]
 def test_a_cluster_operator_refuses_another_schema() -> None:
     tester = TwsTester(ClusterOperator(Settings()), timeMode="ProcessingTime")
     tester.updateValueState("memory", "c", (99, b""))
-    with pytest.raises(ForeignCheckpoint, match=re.escape("clusters of schema 99, this job of 2")):
+    with pytest.raises(ForeignCheckpoint, match=re.escape("clusters of schema 99, this job of 3")):
         tester.test("c", [spark_row(_snapshots()[0][0])])
 
 

@@ -17,7 +17,7 @@ from streaming.query.state import ForeignCheckpoint
 from trimtab.shedding.avg import AvgHistory
 from trimtab.state.memory import Learnt, Memory, put_together, set_apart
 from trimtab.state.round_state import Histories
-from trimtab.wire.columns import pack
+from trimtab.wire.columns import pack, pack_small
 
 PAGE = 64
 
@@ -116,13 +116,31 @@ def test_a_memory_of_an_earlier_version_is_read_and_kept_in_pages() -> None:
     found, apart = store.load()
     assert (found, apart) == (memory(9, learnt=200), False)
     store.save(found, whole=True)
-    assert state.value[0] == memory_store.PAGED
+    assert state.value[0] == memory_store.COMPRESSED
     assert whole(state) == found
 
 
+def test_what_was_learnt_and_not_compressed_is_read_and_compressed() -> None:
+    state, found = Kept(), memory(9, learnt=2000)
+    rest, learnt = set_apart(found)
+    for part, value in ("memory", pack(rest)[PAGE:]), ("learnt", pack(learnt)):
+        starts = range(0, len(value), PAGE)
+        state.pages |= {f"{part}/{n}": value[at : at + PAGE] for n, at in enumerate(starts)}
+    counts = Counter(page.split("/")[0] for page in state.pages)
+    head = memory_store.Head(pack(rest)[:PAGE], counts["memory"], counts["learnt"])
+    state.value = (memory_store.PAGED, pack(head))
+    assert whole(state) == found
+    store, _ = state.store()
+    loaded, _ = store.load()
+    store.save(put_together(loaded, store.recall()), whole=True)
+    assert whole(state) == found
+    assert state.value[0] == memory_store.COMPRESSED
+    assert sum("learnt" in page for page in state.pages) < counts["learnt"] / 2
+
+
 def test_a_memory_of_a_later_version_is_refused() -> None:
-    with pytest.raises(ForeignCheckpoint, match="clusters of schema 3, this job of 2"):
-        MemoryStore(Kept((3, b"")), {}).load()
+    with pytest.raises(ForeignCheckpoint, match="clusters of schema 4, this job of 3"):
+        MemoryStore(Kept((4, b"")), {}).load()
 
 
 steps = st.tuples(st.integers(0, 30), st.integers(0, 300), st.integers(0, 3), st.booleans())
@@ -148,9 +166,10 @@ def test_what_is_saved_is_loaded_and_nothing_else_stays(
             store.save(new, whole=True)
             expected = new
         assert whole(state) == expected
-        bare, extra = (len(pack(part)) for part in set_apart(expected))
-        pages = {f"memory/{number}" for number in range(-(-(bare - PAGE) // PAGE))}
-        assert state.pages.keys() == pages | {f"learnt/{n}" for n in range(-(-extra // PAGE))}
+        bare, of_rounds = set_apart(expected)
+        held = -(-(len(pack(bare)) - PAGE) // PAGE), -(-len(pack_small(of_rounds)) // PAGE)
+        pages = {f"memory/{number}" for number in range(held[0])}
+        assert state.pages.keys() == pages | {f"learnt/{number}" for number in range(held[1])}
 
 
 def test_apart_and_together_again_is_the_same() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 import msgspec
@@ -69,5 +70,6 @@ def test_what_is_packed_small_is_the_same_and_needs_less() -> None:
     small = pack_small(before)
     assert len(small) < len(pack(before)) / 2
     assert inflate(small) == pack(before) == inflate(pack(before))
+    assert inflate(zlib.compress(pack(before))) == pack(before)
     np.testing.assert_array_equal(unpack(small, Some).matrix, before.matrix)
     assert inflate(b"") == b""

@@ -14,10 +14,10 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.settings.setting import InvalidSettings, problem_of, setting
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Version of a packed Snapshot; a reader migrates from earlier ones."""
-READ: Final = (1, SCHEMA)
-"""Those that are read: 1 was not compressed."""
+READ: Final = (1, 2, SCHEMA)
+"""Those that are read: 1 was not compressed, 2 by zlib."""
 
 
 @dataclass(frozen=True, slots=True)
