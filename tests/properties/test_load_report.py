@@ -15,6 +15,7 @@ from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.load import percentages
 from trimtab.wire.columns import pack, unpack
+from trimtab.wire.reports import decode as decoding
 from trimtab.wire.reports.decode import LoadReport, decode
 from trimtab.wire.reports.plausible import LIMIT
 from trimtab.wire.reports.poison import Poison, PoisonReport
@@ -108,6 +109,30 @@ def test_poison_has_a_reason(value: bytes, reason: Poison) -> None:
 @pytest.mark.parametrize("usage", [-1, -1.0])
 def test_what_pulsar_calls_unknown_is_no_poison(usage: float) -> None:
     assert verdict(json.dumps({"cpu": {"usage": usage, "limit": -1}}).encode()) is None
+
+
+def with_bundles(*bundles: str) -> bytes:
+    return json.dumps(
+        json.loads(SAMPLE) | {"bundles": bundles, "lastStats": {key: {} for key in bundles}}
+    ).encode()
+
+
+def test_a_line_break_in_a_name_is_poison_even_if_the_lines_are_known_names() -> None:
+    lower, upper = "a/b/0x00000000_0x80000000", "a/b/0x80000000_0xffffffff"
+    assert verdict(with_bundles(lower, upper)) is None
+    assert verdict(with_bundles(f"{lower}\n{upper}")) is Poison.BUNDLE
+    assert verdict(with_bundles(lower, upper)) is None
+
+
+def test_names_are_known_again_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list whose names are wrong never is."""
+    known = set[bytes]()
+    monkeypatch.setattr(decoding, "_CHECKED", known)
+    monkeypatch.setattr(decoding, "_MOST_CHECKED", 2)
+    for turn in range(9):
+        assert verdict(with_bundles(f"a/{turn % 5}/0x00000000_0xffffffff")) is None
+        assert verdict(with_bundles(f"a/{turn % 5}/0xffffffff_0x00000000")) is Poison.BUNDLE
+        assert 1 <= len(known) <= 2
 
 
 def verdict(value: bytes) -> Poison | None:

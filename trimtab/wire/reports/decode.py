@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 from typing import Final
 
@@ -42,6 +42,12 @@ _LEAST: Final = 1e-9
 
 _LONGEST_WORD: Final = 256
 """The most characters of a version or a class, because they stay in state."""
+
+_MOST_CHECKED: Final = 1 << 16
+"""The most lists of bundles that are known again, one of each broker and a few of before."""
+
+_CHECKED: Final = set[bytes]()
+"""Hashes of lists of valid names."""
 
 _DECODER: Final = msgspec.json.Decoder(LocalBrokerData)
 
@@ -84,7 +90,8 @@ def decode(value: bytes) -> LoadReport:
     _check_words(data)
     stats = data.last_stats if isinstance(data.last_stats, dict) else {}
     bundles = tuple(sorted(stats))
-    _check_bundles(bundles)
+    names = "\n".join(bundles)
+    _check_bundles(names, bundles)
     listed = frozenset(data.bundles)
     # Nearly always: a broker lists the bundles that it has statistics for.
     same = listed == stats.keys()
@@ -107,7 +114,7 @@ def decode(value: bytes) -> LoadReport:
         non_persistent=data.non_persistent_topics_enabled,
         listed=len(listed),
         heartbeat=not isinstance(data.last_stats, dict),
-        names="\n".join(bundles),
+        names=names,
         shown=shown,
         stats=columns[:4],
         counts=columns[4:].astype(np.int64),
@@ -130,11 +137,17 @@ def _check_words(data: LocalBrokerData) -> None:
         raise PoisonReport(Poison.RANGE, f"a version or class is above {_LONGEST_WORD} characters")
 
 
-@lru_cache(maxsize=2048)
-def _check_bundles(bundles: tuple[str, ...]) -> None:
-    # Cached because a broker's bundles rarely change and checking 100 names costs more than parsing
-    # the JSON around them; a failure is never cached.
+def _check_bundles(names: str, bundles: tuple[str, ...]) -> None:
+    """Check a report's bundles, given also one per line."""
+    # Known again by their hash, since a broker's bundles rarely change and checking 100 names costs
+    # more than parsing the JSON around them. A line break in a name would make two lists one text.
+    digest = blake2b(names.encode(errors="surrogatepass"), digest_size=16).digest()
+    if digest in _CHECKED and names.count("\n") == len(bundles) - 1:
+        return
     _check_names(bundles)
+    if len(_CHECKED) == _MOST_CHECKED:
+        _CHECKED.clear()
+    _CHECKED.add(digest)
 
 
 def _check_names(bundles: Iterable[str]) -> None:
