@@ -11,7 +11,7 @@ from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
-from trimtab.wire.columns import pack
+from trimtab.wire.columns import unpack
 from trimtab.wire.control import IntentKind
 from trimtab.wire.rows import Row, Tag
 
@@ -54,7 +54,7 @@ def test_a_batch_that_fires_a_timer_exports_what_is_held_after_it() -> None:
     after, _ = it.wake(START + 5000)
     held = exported(after)
     assert held == it.held()
-    assert held.memory == pack(it.memory)
+    assert unpack(held.memory, Memory) == it.memory
     assert it.memory.round.number == 1
 
 

@@ -17,7 +17,7 @@ from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten
 from trimtab.settings import Settings
 from trimtab.state.memory import Learnt, Memory, put_together
-from trimtab.wire.columns import inflate, pack, unpack
+from trimtab.wire.columns import inflate, pack, pack_small, unpack
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
 
@@ -98,7 +98,7 @@ class ClusterState:
         """An export of all state, including what operator ① holds for the cluster's brokers."""
         self.recall_learnt()
         return ClusterExport(
-            memory=pack(self.memory),
+            memory=pack_small(self.memory),
             snapshots=dict(self.snapshots.items()),
             aside=dict(self.aside.items()),
             namespaces=dict(self.namespaces.items()),

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -155,10 +156,10 @@ def _obstacle(bundle: str, record: Record, holdings: Holdings) -> Rule | None:
 
 def _reported(brokers: Sequence[Snapshot]) -> tuple[Rows, Counter[Rule]]:
     rows, obstacles, start = Rows(), Counter[Rule](), 0
-    twice = _repeated(brokers)
+    names = [snapshot.bundles for snapshot in brokers]
+    twice = _repeated(names)
     newest = _newest(brokers, twice.__contains__) if twice else {}
-    for row, snapshot in enumerate(brokers):
-        bundles = snapshot.bundles
+    for row, (snapshot, bundles) in enumerate(zip(brokers, names, strict=True)):
         odd = {*_monitoring(snapshot, bundles)}
         if not twice.isdisjoint(bundles):
             odd.update(place for place, bundle in enumerate(bundles) if bundle in twice)
@@ -178,12 +179,11 @@ def _reported(brokers: Sequence[Snapshot]) -> tuple[Rows, Counter[Rule]]:
     return rows, obstacles
 
 
-def _repeated(brokers: Sequence[Snapshot]) -> set[str]:
-    """The bundles that more than one snapshot has."""
-    names = [bundle for snapshot in brokers for bundle in snapshot.bundles]
-    if len(set(names)) == len(names):
+def _repeated(names: Sequence[Sequence[str]]) -> set[str]:
+    """The bundles that more than one snapshot has; ``names``: those of each."""
+    if len(set(chain.from_iterable(names))) == sum(map(len, names)):
         return set()
-    return {bundle for bundle, times in Counter(names).items() if times > 1}
+    return {bundle for bundle, times in Counter(chain.from_iterable(names)).items() if times > 1}
 
 
 def _newest(
