@@ -18,7 +18,6 @@ from enum import StrEnum
 from trimtab.arrays import THROUGHPUT_IN, THROUGHPUT_OUT, Ints
 from trimtab.filters import transferable
 from trimtab.filters.request import Projection
-from trimtab.model import namespace_of
 from trimtab.plan import ShedWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
@@ -111,6 +110,7 @@ class _Pairs:
         self._view, self._settings, self._top = view, settings, top
         self._carried: list[float] = traffic(view.brokers, THROUGHPUT_IN).tolist()
         self._projection = Projection(view)
+        self._known: dict[tuple[int, int, int], bool] = {}
         self.sheds: list[ShedWish] = []
         self.barren = Skip.HIT_COUNT
         """Why there are no sheds; if there are several reasons, the one that Pulsar would give."""
@@ -142,7 +142,7 @@ class _Pairs:
         """Bytes/s taken off the busy broker, and the same less what swaps bring back."""
         idle, busy, reason = pair
         limits = self._settings.transfer
-        back = iter(self._top(idle).tolist() if limits.directed else ())
+        back = self._swappable(idle)
         taken = returned = 0.0
         left = len(listed)
         for row in listed:
@@ -165,6 +165,11 @@ class _Pairs:
             taken += size
             left -= 1
         return taken, taken - returned
+
+    def _swappable(self, idle: int) -> Iterator[int]:
+        """The idle broker's top bundles; few pairs need one, so they are sought on request."""
+        if self._settings.transfer.directed:
+            yield from self._top(idle).tolist()
 
     def _swaps(
         self, back: Iterator[int], pair: tuple[int, int], taken: float, returned: float, size: float
@@ -203,8 +208,16 @@ class _Pairs:
         return self._transferable(row, source, destination)
 
     def _transferable(self, row: int, source: int, destination: int) -> bool:
+        # Of bundles of a namespace the answer is the same until the round has planned a move.
+        asked = (int(self._view.bundles.namespace[row]), source, destination)
+        if asked not in self._known:
+            self._known[asked] = self._is_transferable(row, source, destination)
+        return self._known[asked]
+
+    def _is_transferable(self, row: int, source: int, destination: int) -> bool:
         view, limits = self._view, self._settings.transfer
-        if not limits.with_policies and view.policies.binds(namespace_of(view.bundles.names[row])):
+        namespace = view.bundles.namespaces[view.bundles.namespace[row]]
+        if not limits.with_policies and view.policies.binds(namespace):
             return False
         request = self._projection.request(row, source)
         return transferable(request, destination, self._settings)
