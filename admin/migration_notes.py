@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from admin.output import moment
 from control.next_command import command
 from trimtab.explaining.words import format_count, iso
 
-_NAMED: Final = 5
-"""Scopes that one line names."""
+NAMED: Final = 5
+"""Scopes that one line names, and topics that a status does."""
 
 Told = Mapping[str, Any]
 """A migration as the API tells it (`control.migrations.Told`)."""
@@ -26,6 +26,22 @@ def notes(told: Told, cluster: str, *, reported: bool = False) -> list[str]:
     if told["ends"]:
         found.append(f"the last topic leaves at {moment(told['ends'])} at this pace")
     return found + [f"Next: {line}" for line in _next(told, cluster, reported)]
+
+
+def waiting(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The topics that hold a migration up, a line each, with who has still to get their messages;
+    those of a report of which that is known."""
+    said = ((row["topic"], waits_for(row)) for row in rows)
+    return [f"{topic} waits for {who}" for topic, who in said if who]
+
+
+def waits_for(row: Mapping[str, Any]) -> str:
+    """Who has still to get messages of a topic, and how many; empty if nobody has."""
+    kind, named = ("region", row["regions"]) if row["regions"] else ("", row["subscriptions"])
+    # An agent of an earlier version names one, without its messages.
+    names = [f"{each['name']} ({each['messages']})" for each in named] or [row["subscription"]]
+    more = f" and {row['more']} more" if row["more"] else ""
+    return f"{kind} {', '.join(names)}{more}".strip()
 
 
 def wave(migration: Mapping[str, Any]) -> str:
@@ -72,8 +88,8 @@ def _progress(told: Told) -> str:
 def _obstacles(told: Told) -> Iterator[str]:
     it, total = told["migration"], told["total"]
     if it["apart"]:
-        more = f" and {len(it['apart']) - _NAMED} more" if len(it["apart"]) > _NAMED else ""
-        yield f"left where they had migrated to before: {', '.join(it['apart'][:_NAMED])}{more}"
+        more = f" and {len(it['apart']) - NAMED} more" if len(it["apart"]) > NAMED else ""
+        yield f"left where they had migrated to before: {', '.join(it['apart'][:NAMED])}{more}"
     if said := why(it):
         yield said
     if it["state"] == "paused" and total["replicating"]:

@@ -16,7 +16,7 @@ from trimtab.migration.scopes import CLUSTER, namespace_of, overlap
 from trimtab.migration.topic_life import LEFT, TopicState
 from trimtab.nearby import nearby
 from trimtab.wire.lookup import ServiceUrls
-from trimtab.wire.topics import TopicRecord
+from trimtab.wire.topics import TopicRecord, Waiting
 
 
 class Counting(Protocol):
@@ -53,6 +53,12 @@ class TopicTold:
     backlog: int
     subscription: str
     """The one that has the most of the backlog; empty if none has."""
+    subscriptions: tuple[Waiting, ...]
+    """All that have some of it, those with the most; empty before the topic is terminated."""
+    regions: tuple[Waiting, ...]
+    """The clusters of other regions that lack messages: its writes end once they have them."""
+    more: int
+    """How many subscriptions, or regions, there are beside those that are named."""
     problem: str
     began: bool
     """It began on green: blue never had it."""
@@ -167,7 +173,7 @@ def report(told: Told, topics: Topics, most: int) -> Report:
     cut = max(map(len, (stays, failing, waiting))) > most
     # Those first that a person must know of: what began there needs nothing.
     stays.sort(key=lambda each: (each.began, each.topic))
-    waiting.sort(key=lambda each: (-each.backlog, each.topic))
+    waiting.sort(key=lambda each: (-_lacking(each), each.topic))
     failing.sort()
     return Report(told, tuple(stays[:most]), tuple(failing[:most]), tuple(waiting[:most]), cut)
 
@@ -178,9 +184,17 @@ def _row(topic: str, record: TopicRecord) -> TopicTold:
         state=record.state.value,
         backlog=record.backlog,
         subscription=record.subscription,
+        subscriptions=record.subscriptions,
+        regions=record.regions,
+        more=record.more,
         problem=record.problem,
         began=record.began,
     )
+
+
+def _lacking(row: TopicTold) -> int:
+    """How many messages are to go before it leaves blue, as far as is known."""
+    return max(row.backlog, sum(each.messages for each in row.regions))
 
 
 def _waits(migration: Migration, record: TopicRecord) -> bool:

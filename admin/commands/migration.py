@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from admin.migration_notes import notes, wave, why
+from admin.migration_notes import NAMED, notes, waiting, waits_for, wave, why
 from admin.output import Shown, moment, text
 from admin.session import Session
 from admin.verbs import Change, Limit, acts, reads
@@ -118,11 +118,12 @@ def start(  # noqa: PLR0913 - the options of the command
 @migration_commands.command("status")
 @reads
 def status(session: Session, migration: OptionalMigration = "") -> Shown:
-    """Show how far migrations are; of one, each namespace."""
+    """Show how far migrations are; of one, each namespace, and what holds it up most."""
     if migration:
-        found = session.get(f"migrations/{migration}")
+        report = session.get(f"migrations/{migration}/report", limit=NAMED)
+        found = report["told"]
         rows = [{"namespace": name, **each} for name, each in sorted(found["namespaces"].items())]
-        said = notes(found, session.cluster)
+        said = [*notes(found, session.cluster), *waiting(report["waiting"])]
         return Shown(found, rows, {"namespace": text, **_COUNTS}, notes=said)
     all_of_them = session.get("migrations")
     rows = [
@@ -165,7 +166,8 @@ def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
     stays = ({"kind": "began" if row["began"] else "stays", **row} for row in found["stays"])
     kinds = {"failing": "failing", "waiting": "waits"}
     rows = [*stays, *({"kind": kinds[each], **row} for each in kinds for row in found[each])]
-    names = ("kind", "topic", "state", "backlog", "subscription", "problem")
+    rows = [{**row, "waits for": waits_for(row)} for row in rows]
+    names = ("kind", "topic", "state", "backlog", "waits for", "problem")
     columns = dict.fromkeys(names, text)
     said = notes(found["told"], session.cluster, reported=True)
     if not rows:

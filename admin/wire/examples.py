@@ -30,7 +30,7 @@ from trimtab.wire.ownership import (
     Transition,
 )
 from trimtab.wire.rows import DeadLetter
-from trimtab.wire.topics import TopicCall, TopicChange, TopicRecord
+from trimtab.wire.topics import TopicCall, TopicChange, TopicRecord, Waiting
 
 CLUSTER: Final = "east"
 BROKER: Final = "10.0.0.7:8080"
@@ -151,7 +151,12 @@ MIGRATION: Final = Migration(
 )
 
 TOPIC: Final = TopicRecord(
-    state=TopicState.DRAINING, migration="move-1", epoch=OWNED.epoch, backlog=120
+    state=TopicState.DRAINING,
+    migration="move-1",
+    epoch=OWNED.epoch,
+    backlog=120,
+    subscription="bills",
+    subscriptions=(Waiting("bills", 100), Waiting("mails", 20)),
 )
 
 TOPIC_CALL: Final = TopicCall(
@@ -167,6 +172,8 @@ TOPIC_CALL: Final = TopicCall(
             expect=TopicState.TERMINATED,
             event=TopicEvent.DRAIN,
             backlog=120,
+            subscription="bills",
+            subscriptions=(Waiting("bills", 100), Waiting("mails", 20)),
         ),
     ),
 )

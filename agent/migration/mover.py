@@ -23,10 +23,11 @@ import structlog
 
 from agent.broker import Broker, CannotLoad
 from agent.holdings import Holdings
+from agent.migration.left import Left, left_in
 from agent.migration.new_topics import NewTopics
 from agent.migration.port import CannotMigrate, Migrating
 from agent.migration.records import Keep, Records
-from agent.migration.taking import Case, Left, restore, take
+from agent.migration.taking import Case, restore, take
 from agent.ports import Topics
 from trimtab.migration.life import UNDER_WAY
 from trimtab.migration.migration import Target
@@ -217,7 +218,7 @@ class Mover:
         if case is None or epoch is None:
             return
 
-        def ask(event: TopicEvent, left: Left) -> TopicOutcome:
+        def ask(event: TopicEvent | None, left: Left) -> TopicOutcome:
             change = self._records.change(bundle, epoch, topic, event, case.migration, left)
             [outcome] = self._records.ask(bundle, change)
             return outcome
@@ -251,7 +252,7 @@ class Mover:
             # The broker did not follow the record that it has just got; or holds the producers of
             # a topic that the next look may leave alone.
             self._half_done.add(case.topic)
-        left = Left(now.record.backlog, now.record.subscription)
+        left = left_in(now.record)
         change = self._records.change(bundle, epoch, case.topic, None, case.migration, left)
         problem = (why or "no reason given")[:LONGEST_PROBLEM]
         self._records.ask(bundle, msgspec.structs.replace(change, problem=problem))

@@ -60,8 +60,9 @@ class Migrating(Protocol):
         write can succeed here."""
         ...
 
-    def replication_backlog(self, topic: str) -> int:
-        """How many messages other regions lack; 0 without replication."""
+    def replication_backlog(self, topic: str) -> Mapping[str, int]:
+        """How many messages each other region lacks, by the name of its cluster, which operators
+        are told; empty without replication."""
         ...
 
     def backlog(self, topic: str) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from agent.migration.known import KnownTopics
-from agent.migration.taking import NOTHING_LEFT, Left
+from agent.migration.left import NOTHING_LEFT, Left
 from agent.ports import Topics
 from trimtab.migration.life import CLAIMING
 from trimtab.migration.migration import Migration
@@ -106,6 +106,9 @@ class Records:
             wave=migration.wave_of(topic),
             backlog=left.messages,
             subscription=left.subscription,
+            subscriptions=left.subscriptions,
+            regions=left.regions,
+            more=left.more,
         )
 
     def forget(self, bundle: str, epoch: Epoch, topic: str, migration: str) -> TopicChange:

@@ -3,7 +3,8 @@
 The order is always: what harms nobody, then the record, then what cannot be taken back.
   begin      create it on green; hold its producers, and who would make a subscription; create
              those on green that were made meanwhile; record; end its writes and redirect them
-  catch up   hold; if other regions lack nothing: create subscriptions on green; record; as above
+  catch up   hold; if other regions lack nothing: create subscriptions on green; record; as above;
+             else record which lack how much
   drain      redirect drained subscriptions; record what is left; if nothing is: remove the topic
   release    record; let producers in
   take back  end it on green; record; serve it here again, if green had taken no write
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
+from agent.migration.left import NOTHING_LEFT, Left, left_in, left_to_read, left_to_replicate
 from agent.migration.port import Migrating
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration
@@ -24,19 +26,8 @@ from trimtab.migration.steps import Step, next_step
 from trimtab.migration.topic_life import TopicEvent, TopicState
 from trimtab.wire.topics import TopicOutcome, TopicRecord, TopicRefused
 
-
-class Left(NamedTuple):
-    """What is left of a topic on blue."""
-
-    messages: int
-    subscription: str
-    """The one that has the most of them to read; empty without any."""
-
-
-NOTHING_LEFT: Final = Left(0, "")
-
-Ask = Callable[[TopicEvent, Left], TopicOutcome]
-"""Has the store change the topic's record, with what is left; raises Closed."""
+Ask = Callable[[TopicEvent | None, Left], TopicOutcome]
+"""Has the store change the topic's record, or only what is left in it; raises Closed."""
 
 _ELSEWHERE: Final = frozenset({TopicRefused.NOT_OWNER, TopicRefused.NO_LEASE})
 """Refusals that say that another broker goes on: what this one does with the topic is over."""
@@ -97,17 +88,21 @@ def _begin(broker: Migrating, case: Case, ask: Ask) -> None:
     created = broker.backlog(case.topic).keys()
     broker.create_on(case.migration.target, case.topic)
     broker.hold(case.topic)
-    if broker.replication_backlog(case.topic) == 0:
-        _terminate(broker, case, ask, created)
+    left = left_to_replicate(broker.replication_backlog(case.topic))
+    if left.regions:
+        _follow(broker, case, ask(TopicEvent.HOLD, left))
     else:
-        _follow(broker, case, ask(TopicEvent.HOLD, NOTHING_LEFT))
+        _terminate(broker, case, ask, created)
 
 
 def _catch_up(broker: Migrating, case: Case, ask: Ask) -> None:
     broker.hold(case.topic)
-    if broker.replication_backlog(case.topic) == 0:
+    left = left_to_replicate(broker.replication_backlog(case.topic))
+    if not left.regions:
         # An earlier owner may have held it, hours ago, and let subscriptions be made in between.
         _terminate(broker, case, ask, ())
+    elif left != left_in(case.record) or case.record.problem:
+        _follow(broker, case, ask(None, left))
 
 
 def _terminate(broker: Migrating, case: Case, ask: Ask, created: Collection[str]) -> None:
@@ -117,7 +112,7 @@ def _terminate(broker: Migrating, case: Case, ask: Ask, created: Collection[str]
     backlog = broker.backlog(case.topic)
     if not backlog.keys() <= set(created):
         broker.create_on(case.migration.target, case.topic)
-    _follow(broker, case, ask(TopicEvent.TERMINATE, _left(backlog)))
+    _follow(broker, case, ask(TopicEvent.TERMINATE, left_to_read(backlog)))
 
 
 def _drain(broker: Migrating, case: Case, ask: Ask) -> None:
@@ -128,10 +123,10 @@ def _drain(broker: Migrating, case: Case, ask: Ask) -> None:
     for subscription, messages in backlog.items():
         if messages == 0:
             broker.redirect(topic, subscription, migration.target)
-    left, known = _left(backlog), Left(record.backlog, record.subscription)
+    left = left_to_read(backlog)
     if left.messages == 0:
         _follow(broker, case, ask(TopicEvent.FINISH, NOTHING_LEFT))
-    elif record.state is not TopicState.DRAINING or left != known or record.problem:
+    elif record.state is not TopicState.DRAINING or left != left_in(record) or record.problem:
         _follow(broker, case, ask(TopicEvent.DRAIN, left))
 
 
@@ -143,7 +138,7 @@ def _take_back(broker: Migrating, case: Case, ask: Ask) -> None:
     if broker.take_back(case.topic, case.migration.target):
         _follow(broker, case, ask(TopicEvent.REOPEN, NOTHING_LEFT))
     else:
-        ask(TopicEvent.STAY, Left(case.record.backlog, case.record.subscription))
+        ask(TopicEvent.STAY, left_in(case.record))
 
 
 def _follow(broker: Migrating, case: Case, outcome: TopicOutcome) -> None:
@@ -155,13 +150,6 @@ def _follow(broker: Migrating, case: Case, outcome: TopicOutcome) -> None:
         broker.release(case.topic)
     elif not outcome.accepted or record.state not in _DONE_BEFORE:
         restore(broker, case._replace(record=record))
-
-
-def _left(backlog: Mapping[str, int]) -> Left:
-    """The sum, and the subscription with the most, the first by name of equals."""
-    messages = sum(max(0, each) for each in backlog.values())
-    most = min(backlog, key=lambda name: (-backlog[name], name), default="")
-    return Left(messages, most) if messages else NOTHING_LEFT
 
 
 _ACTS: Final[Mapping[Step, Callable[[Migrating, Case, Ask], None]]] = {

@@ -27,7 +27,8 @@ from trimtab.migration.flaws import hosts_of
 from trimtab.migration.migration import Target
 
 REPLICATOR: Final = "pulsar.repl."
-"""Begins the names of subscriptions by which other regions read, as Pulsar's do."""
+"""Begins the names of subscriptions by which other regions read, as Pulsar's do; the rest is the
+name of the region's cluster."""
 
 
 class MigratingBroker(TrafficBroker):
@@ -86,9 +87,12 @@ class MigratingBroker(TrafficBroker):
                 answer = partial(self.desk.moved, after)
                 self.desk.attached.answer_producers(topic, answer)
 
-    def replication_backlog(self, topic: str) -> int:
-        backlogs = self.backlog(topic)
-        return max((n for name, n in backlogs.items() if name.startswith(REPLICATOR)), default=0)
+    def replication_backlog(self, topic: str) -> dict[str, int]:
+        return {
+            name.removeprefix(REPLICATOR): messages
+            for name, messages in self.backlog(topic).items()
+            if name.startswith(REPLICATOR)
+        }
 
     def backlog(self, topic: str) -> dict[str, int]:
         with self._changing(topic) as known:

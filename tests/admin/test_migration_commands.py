@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin import cli
-from admin.migration_notes import notes, why
+from admin.migration_notes import notes, waiting, waits_for, why
 from control.migrations import tell
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
@@ -24,7 +24,7 @@ from trimtab.migration.progress import advance
 from trimtab.migration.topic_life import TopicState
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.keys import migrated_key, topics_key
-from trimtab.wire.topics import TopicRecord
+from trimtab.wire.topics import TopicRecord, Waiting
 
 NOW = 60_000
 SOME = Counts(active=3, migrated=1, attempts=4)
@@ -118,6 +118,34 @@ def test_an_end_that_has_passed_is_not_told() -> None:
     assert len(say(it, now_ms=5 * NOW)) == 2
 
 
+def waiting_row(**members: object) -> dict[str, Any]:
+    """A topic of a report, as the API tells it."""
+    nobody = {"subscription": "", "subscriptions": [], "regions": [], "more": 0}
+    return {"topic": "persistent://t/one/x", "state": "draining", **nobody, **members}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (waiting_row(), ""),
+        # As an agent of an earlier version writes it.
+        (waiting_row(subscription="dead"), "dead"),
+        (
+            waiting_row(
+                subscription="dead",
+                subscriptions=[{"name": "dead", "messages": 9}, {"name": "slow", "messages": 1}],
+                more=3,
+            ),
+            "dead (9), slow (1) and 3 more",
+        ),
+        (waiting_row(regions=[{"name": "west", "messages": 9}]), "region west (9)"),
+    ],
+)
+def test_a_topic_says_who_has_still_to_get_messages_of_it(row: dict[str, Any], said: str) -> None:
+    assert waits_for(row) == said
+    assert waiting([row]) == [f"persistent://t/one/x waits for {said}"] * bool(said)
+
+
 @pytest.fixture(scope="module")
 def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
     """With one migration, of which some topics are counted."""
@@ -154,13 +182,27 @@ def test_status_and_report_show_each_namespace_and_each_topic_that_fails(
         record = TopicRecord(state=TopicState.MIGRATED, migration="m", stays=True, began=began)
         job._redis.hset(key, f"persistent://t/one/{name}", msgspec.json.encode(record))
     draining = TopicRecord(state=TopicState.DRAINING, migration="m", backlog=7, subscription="dead")
+    held = TopicRecord(state=TopicState.REPLICATING, migration="m", regions=(Waiting("west", 9),))
     job._redis.hset(key, "persistent://t/one/unread", msgspec.json.encode(draining))
+    job._redis.hset(key, "persistent://t/one/held", msgspec.json.encode(held))
     whole = run(job, kafka, redis_server, "report", "m").stdout.splitlines()
     kinds = [line.split()[0] for line in whole[1:]]
-    assert kinds == ["stays", "began", *["failing"] * 2, *["waits"] * 3]
+    assert kinds == ["stays", "began", *["failing"] * 2, *["waits"] * 4]
     # What holds it up most of all comes first.
-    assert whole[5].split()[1:] == ["persistent://t/one/unread", "draining", "7", "dead"]
-    for name in ("new", "old", "unread"):
+    assert whole[5].split()[1:] == [
+        "persistent://t/one/held",
+        "replicating",
+        "0",
+        "region",
+        "west",
+        "(9)",
+    ]
+    assert whole[6].split()[1:] == ["persistent://t/one/unread", "draining", "7", "dead"]
+    assert run(job, kafka, redis_server, "status", "m").stderr.splitlines()[-2:] == [
+        "persistent://t/one/held waits for region west (9)",
+        "persistent://t/one/unread waits for dead",
+    ]
+    for name in ("new", "old", "unread", "held"):
         job._redis.hdel(key, f"persistent://t/one/{name}")
     report = run(job, kafka, redis_server, "report", "m", "--limit", "1")
     assert report.stdout.splitlines()[1].split()[:3] == [

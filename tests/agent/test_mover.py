@@ -22,7 +22,7 @@ from trimtab.migration.migration import Counts, Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.migration.topic_life import TopicState
 from trimtab.model import Epoch
-from trimtab.wire.topics import TopicRecord
+from trimtab.wire.topics import MOST_NAMED, TopicRecord, Waiting
 
 
 @pytest.fixture
@@ -86,6 +86,53 @@ def test_a_record_names_the_subscription_that_has_the_most_to_read(place: Place)
     assert (place.state(), told()) == ("migrated", (0, ""))
 
 
+def test_a_record_names_every_subscription_that_has_something_to_read_as_far_as_it_may(
+    place: Place,
+) -> None:
+    """Who asks one team, and finds the next one afterwards, asks for weeks."""
+    log = place.storage.topic(ONE, done=9, **{f"s{n}": n for n in range(MOST_NAMED + 2)})
+    log.written = 9
+    place.migrate()
+    place.look()
+    told = place.store.records[ONE]
+    assert told.subscriptions == tuple(Waiting(f"s{n}", 9 - n) for n in range(MOST_NAMED))
+    assert (told.subscription, told.more, told.backlog) == ("s0", 2, 42)
+    log.subscriptions |= {f"s{n}": 9 for n in range(1, MOST_NAMED + 2)}
+    place.look()
+    told = place.store.records[ONE]
+    assert (told.subscriptions, told.more, told.backlog) == ((Waiting("s0", 9),), 0, 9)
+    place.owned_by(B)
+    place.broker.failing = ["terminate"]
+    place.look()
+    assert place.store.records[ONE].subscriptions == (Waiting("s0", 9),)
+
+
+def test_a_record_names_each_region_that_lacks_messages_of_a_topic_that_is_held(
+    place: Place,
+) -> None:
+    log = place.storage.topic(ONE)
+    log.unreplicated = {"east": 0, "west": 7, "north": 9}
+    place.migrate()
+    place.look()
+    told = place.store.records[ONE]
+    assert (told.state, told.regions) == ("replicating", (Waiting("north", 9), Waiting("west", 7)))
+    log.unreplicated["north"] = 0
+    for _ in range(2):
+        # Looks are no steps: the gate counts those that were tried.
+        place.look()
+    assert place.store.records[ONE].regions == (Waiting("west", 7),)
+    assert place.store.counts("m")["0"] == Counts(replicating=1, attempts=1)
+    place.broker.failing = ["hold"]
+    place.look()
+    told = place.store.records[ONE]
+    assert (told.problem, told.regions) == ("cannot hold", (Waiting("west", 7),))
+    place.look()
+    assert place.store.records[ONE].problem == ""
+    log.unreplicated = {}
+    place.look()
+    assert (place.state(), place.store.records[ONE].regions) == ("terminated", ())
+
+
 def test_resources_are_created_on_green_before_blue_accepts_no_write(place: Place) -> None:
     log = place.storage.topic(ONE)
     place.broker.failing = ["create"]
@@ -120,11 +167,11 @@ def test_a_subscription_that_is_made_while_other_regions_lack_messages_is_on_gre
 ) -> None:
     """Hours may pass, and owners change: who held the topic did not know of it."""
     log = place.storage.topic(ONE)
-    log.unreplicated = 7
+    log.unreplicated = {"west": 7}
     place.migrate()
     assert place.look() == ["create one", "hold one"]
     log.subscriptions["late"] = 0
-    log.unreplicated = 0
+    log.unreplicated = {}
     place.owned_by(B)
     assert place.look() == ["hold one", "create one", "terminate one"]
     assert place.storage.subscribed_on_green == {ONE: {"late"}}
@@ -134,7 +181,7 @@ def test_a_topic_with_a_replication_backlog_is_unavailable_until_it_has_none(
     place: Place,
 ) -> None:
     log = place.storage.topic(ONE)
-    log.unreplicated = 7
+    log.unreplicated = {"west": 7}
     place.migrate()
     assert place.look() == ["create one", "hold one"]
     assert (place.state(), log.ended) == ("replicating", False)
@@ -142,7 +189,7 @@ def test_a_topic_with_a_replication_backlog_is_unavailable_until_it_has_none(
     assert place.asked(ONE) is AskAgain
     assert place.look() == ["hold one"]
     assert place.state() == "replicating"
-    log.unreplicated = 0
+    log.unreplicated = {}
     assert place.look() == ["hold one", "terminate one"]
     assert place.state() == "terminated"
 
@@ -270,7 +317,7 @@ def test_producers_that_were_held_for_a_step_that_failed_are_let_in(
     place.migrate()
     backlog = place.broker.replication_backlog
 
-    def fails(topic: str) -> int:
+    def fails(topic: str) -> dict[str, int]:
         place.broker.replication_backlog = backlog  # type: ignore[method-assign]
         raise CannotMigrate(f"cannot ask for {topic}")
 
@@ -335,13 +382,13 @@ def test_a_topic_that_users_deleted_while_it_drained_has_migrated(
 def test_a_pause_does_not_keep_producers_waiting_for_other_regions(place: Place) -> None:
     """They were held until somebody resumed: a gate may pause a migration at night."""
     log = place.storage.topic(ONE)
-    log.unreplicated = 1
+    log.unreplicated = {"west": 1}
     place.migrate()
     place.look()
     assert (place.state(), place.broker.held) == ("replicating", {ONE})
     place.migrate(MigrationState.PAUSED)
     place.look()
-    log.unreplicated = 0
+    log.unreplicated = {}
     place.look()
     assert (place.state(), log.ended, place.broker.held) == ("terminated", True, set())
 

@@ -56,6 +56,7 @@ from trimtab.wire.topics import (
     TopicOutcome,
     TopicRecord,
     TopicRefused,
+    Waiting,
 )
 
 A, B = "a:8080", "b:8080"
@@ -238,6 +239,25 @@ def test_a_topic_that_stays_goes_on_in_a_rollback_and_is_judged_once(place: Plac
     assert drained.record == record(TopicState.DRAINING, stays=True, **left)
     place.migrate(MigrationState.ROLLED_BACK)
     assert place.ask("finish", "draining").accepted
+
+
+def test_a_record_has_what_a_topic_waits_for_as_it_was_noted_last(place: Place) -> None:
+    place.migrate()
+    place.put(record(TopicState.ACTIVE))
+    regions = {"regions": [Waiting("we st", 7), Waiting("east", 1)], "more": 2}
+    assert place.ask("hold", "active", **regions).record == record(
+        TopicState.REPLICATING, **regions
+    )
+    assert place.ask(None, "replicating").record == record(TopicState.REPLICATING)
+    read: dict[str, object] = {
+        "backlog": 1_700_000_000_009,
+        "subscription": 'a "b"',
+        "subscriptions": [Waiting('a "b"', 1_700_000_000_000), Waiting("c", 9)],
+    }
+    assert place.ask("terminate", "replicating", **read).record == record(
+        TopicState.TERMINATED, **read
+    )
+    assert place.ask("finish", "terminated").record == record(TopicState.MIGRATED)
 
 
 def test_a_record_says_that_a_topic_was_taken_back_until_it_is_enlisted_anew(

@@ -20,7 +20,8 @@ class Log:
     subscriptions: dict[str, int] = field(default_factory=dict)
     """To how many messages each has acknowledged."""
     redirected: set[str] = field(default_factory=set)
-    unreplicated: int = 0
+    unreplicated: dict[str, int] = field(default_factory=dict)
+    """Cluster of another region to how many messages it lacks."""
 
     def backlog(self) -> dict[str, int]:
         left = self.subscriptions.items()
@@ -73,7 +74,7 @@ class MigratingBroker(Recorder):
             self.storage.blue[topic].ended = True
         self.held.discard(topic)
 
-    def replication_backlog(self, topic: str) -> int:
+    def replication_backlog(self, topic: str) -> Mapping[str, int]:
         return self.storage.blue[topic].unreplicated
 
     def backlog(self, topic: str) -> Mapping[str, int]:

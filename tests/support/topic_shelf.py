@@ -138,6 +138,9 @@ class TopicShelf:
             epoch=change.epoch,
             backlog=change.backlog,
             subscription=change.subscription,
+            subscriptions=change.subscriptions,
+            regions=change.regions,
+            more=change.more,
             stays=stays,
             began=change.event is TopicEvent.START_ON_GREEN
             or (change.event not in MAKING and before.began),

@@ -12,6 +12,19 @@ from trimtab.model import NO_EPOCH, Epoch
 
 LONGEST_PROBLEM: Final = 300
 """Characters that are kept of why a step failed: a thousand topics' reasons are read at once."""
+MOST_NAMED: Final = 5
+"""Subscriptions, or regions, that a record names. Fewer: the operator asks one team, and meets the
+next one afterwards; more: ten thousand records fill Redis with names."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What keeps a topic on blue: a subscription that has not read it all, or a region that lacks
+    some of it."""
+
+    name: str
+    """The subscription, or the cluster of the other region."""
+    messages: int
+    """That it has still to get."""
 
 
 class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,7 +39,15 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     backlog: int = 0
     """Messages left on blue once it is terminated."""
     subscription: str = ""
-    """The one that has the most of them to read: who wonders what a topic waits for asks it."""
+    """The one that has the most of them to read, the first of ``subscriptions``."""
+    subscriptions: tuple[Waiting, ...] = ()
+    """Those that have some of them to read: who wonders what a topic waits for asks them. Those
+    with the most, which come first, and MOST_NAMED of them at most."""
+    regions: tuple[Waiting, ...] = ()
+    """The clusters of other regions that lack messages of it, in the same way: until they have
+    them its producers wait."""
+    more: int = 0
+    """How many subscriptions, or regions, there are beside those that are named."""
     stays: bool = False
     """A rollback leaves it on green: it began there, or a rollback found a write of it."""
     began: bool = False
@@ -40,8 +61,8 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request of the broker that owns ``bundle``: do ``event`` to ``topic`` if its state is
-    ``expect``. Without an event only its backlog, with the subscription that has the most of
-    it, and ``problem`` are noted."""
+    ``expect``. Without an event only its backlog, with what it waits for, and ``problem`` are
+    noted."""
 
     topic: str
     bundle: str
@@ -57,6 +78,10 @@ class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     backlog: int = 0
     subscription: str = ""
     """The one that has the most of the backlog."""
+    subscriptions: tuple[Waiting, ...] = ()
+    """All that have some of it, as far as a record names them."""
+    regions: tuple[Waiting, ...] = ()
+    more: int = 0
     problem: str = ""
     """Why a step failed, in LONGEST_PROBLEM characters at most."""
 

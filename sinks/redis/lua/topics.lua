@@ -3,8 +3,8 @@
 --
 -- KEYS: open. The cluster's other keys differ from it in their last part, so they are on the same node.
 -- ARGV: the call as JSON, {broker, session, changes, named}. A change is {topic, bundle, position, epoch, migration,
---       expect, event, wave, backlog, subscription, problem}; without an event only the last three are noted. Named
---       are bundles whose topics are all enlisted: {bundle, epoch, migration, wave}.
+--       expect, event, wave, backlog, subscription, subscriptions, regions, more, problem}; without an event only those
+--       from backlog on are noted. Named are bundles whose topics are all enlisted: {bundle, epoch, migration, wave}.
 -- Returns {"done", the outcomes as JSON}: a list of {topic, reason, record}, the record as JSON text that stands
 --       now; or {"closed", why}, {"isolated", "1 of 2"}.
 --
@@ -151,12 +151,23 @@ local function tally(topic, namespace, sign)
   end
 end
 
+-- A member with subscriptions or regions; nothing if there are none.
+local function waiting(member, rows)
+  local texts = {}
+  for i, row in ipairs(rows) do
+    texts[i] = '{"name":' .. cjson.encode(row.name) .. string.format(',"messages":%.0f}', row.messages)
+  end
+  return #texts > 0 and ',"' .. member .. '":[' .. table.concat(texts, ",") .. "]" or ""
+end
+
 -- By hand: cjson writes members in any order and long integers as 1.7e+12.
 local function written(topic)
   return '{"state":"' .. topic.state .. '","migration":' .. cjson.encode(topic.migration)
     .. string.format(',"wave":%.0f,"epoch":[%.0f,%.0f]', topic.wave, topic.epoch[1], topic.epoch[2])
     .. (topic.backlog > 0 and string.format(',"backlog":%.0f', topic.backlog) or "")
     .. (topic.subscription ~= "" and ',"subscription":' .. cjson.encode(topic.subscription) or "")
+    .. waiting("subscriptions", topic.subscriptions) .. waiting("regions", topic.regions)
+    .. (topic.more > 0 and string.format(',"more":%.0f', topic.more) or "")
     .. (topic.stays and ',"stays":true' or "")
     .. (topic.began and ',"began":true' or "")
     .. (topic.back and ',"back":true' or "")
@@ -171,8 +182,9 @@ local function write(change, topic, state, stays)
   local after = { state = state, migration = change.migration, wave = wave, epoch = change.epoch,
     began = change.event == "start-on-green" or not is_new and topic.began,
     back = change.event == "reopen" or not change.event and topic.back,
-    backlog = change.backlog or 0, subscription = change.subscription or "", stays = stays,
-    problem = change.problem or "" }
+    backlog = change.backlog or 0, subscription = change.subscription or "",
+    subscriptions = change.subscriptions or {}, regions = change.regions or {}, more = change.more or 0,
+    stays = stays, problem = change.problem or "" }
   tally(topic, namespace, -1)
   tally(after, namespace, 1)
   local failed = after.problem ~= ""
