@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from trimtab.explaining.words import format_count
+from trimtab.explaining.words import format_count, name_some
 from trimtab.migration.kept import Migrations
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave, sum_up
@@ -62,6 +62,8 @@ class TopicTold:
     problem: str
     began: bool
     """It began on green: blue never had it."""
+    lost: bool = False
+    """Blue had lost it when a rollback asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ class Report:
     """Whether there are more of any."""
 
 
+LOST: Final = (
+    "blue has lost it, so green keeps it and its clients; what a subscription named here had not "
+    "read is in a backup of blue alone: send that to green"
+)
+"""Of a topic that could not come back, and what there is to do."""
 MOST_SCOPES: Final = 20
 """That one note names. More: nobody reads them."""
 
@@ -90,9 +97,7 @@ def standing_notes(scope: str, target: Target, kept: Migrations) -> Iterator[str
     for each in kept.inside(scope):
         greens["" if each.target == target else each.target.web].append(each.scope)
     for web, scopes in sorted(greens.items()):
-        names = ", ".join(sorted(scopes)[:MOST_SCOPES])
-        if len(scopes) > MOST_SCOPES:
-            names += f" and {len(scopes) - MOST_SCOPES} more"
+        names = name_some(sorted(scopes), MOST_SCOPES)
         if web:
             yield f"note: these stay on {web}, where they have migrated: {names}"
         else:
@@ -172,7 +177,7 @@ def report(told: Told, topics: Topics, most: int) -> Report:
                 waiting.append(row)
     cut = max(map(len, (stays, failing, waiting))) > most
     # Those first that a person must know of: what began there needs nothing.
-    stays.sort(key=lambda each: (each.began, each.topic))
+    stays.sort(key=lambda each: (not each.lost, each.began, each.topic))
     waiting.sort(key=lambda each: (-_lacking(each), each.topic))
     failing.sort()
     return Report(told, tuple(stays[:most]), tuple(failing[:most]), tuple(waiting[:most]), cut)
@@ -187,8 +192,9 @@ def _row(topic: str, record: TopicRecord) -> TopicTold:
         subscriptions=record.subscriptions,
         regions=record.regions,
         more=record.more,
-        problem=record.problem,
+        problem=record.problem or (LOST if record.lost else ""),
         began=record.began,
+        lost=record.lost,
     )
 
 

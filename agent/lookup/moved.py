@@ -42,7 +42,7 @@ class MovedTopics:
         record = self._store.named(self._cluster, namespace, [topic]).get(topic)
         if record is None or record.state is not TopicState.MIGRATED:
             return None
-        migration = known.get(record.migration)
+        migration = known.get(record.led_by)
         return None if migration is None else migration.target
 
     def taken_over(self, topic: str) -> Target | None:

@@ -7,12 +7,16 @@ what the store answered since, is what stands. Any thread may ask ``green_for``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Final
 
 from agent.migration.taking import Case
+from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target
 from trimtab.migration.scopes import is_system
-from trimtab.migration.topic_life import MAY_ENLIST, REDIRECTING, TopicState
+from trimtab.migration.topic_life import DRAINS, MAY_ENLIST, REDIRECTING, TopicState
 from trimtab.wire.topics import TopicOutcome, TopicRecord
+
+_NO_RECORD: Final = TopicRecord(state=TopicState.UNKNOWN, migration="")
 
 
 class KnownTopics:
@@ -64,9 +68,11 @@ class KnownTopics:
         """A topic with its record and migration; None if either is not known."""
         record = self._bundles.get(bundle, {}).get(topic)
         migration = None if record is None else self.migrations.get(record.migration)
-        if record is None or migration is None:
+        leads = None if record is None else self.migrations.get(record.led_by)
+        if record is None or migration is None or leads is None:
             return None
-        return Case(topic, record, migration, record.back and self._overtaken(topic, migration))
+        overtaken = record.back and self._overtaken(topic, migration)
+        return Case(topic, record, migration, leads.target, overtaken)
 
     def _overtaken(self, topic: str, migration: Migration) -> bool:
         others = self.migrations.values()
@@ -88,8 +94,14 @@ class KnownTopics:
             record = records.get(topic)
             if migration is None or (record and record.migration == migration.id):
                 continue
-            if record is None or record.state is TopicState.ACTIVE:
+            if record is None or record.state is TopicState.ACTIVE or self._stayed(record):
                 yield topic, migration
+
+    def _stayed(self, record: TopicRecord) -> bool:
+        """Whether a topic drains by a migration that was rolled back."""
+        earlier = self.migrations.get(record.migration)
+        is_over = earlier is not None and earlier.state is MigrationState.ROLLED_BACK
+        return is_over and record.stays and record.state in DRAINS
 
     def left_over(self, bundle: str) -> Iterator[tuple[str, TopicRecord]]:
         """The topics on blue whose migration is remembered no longer, with their records."""
@@ -97,14 +109,13 @@ class KnownTopics:
             if record.state is TopicState.ACTIVE and record.migration not in self.migrations:
                 yield topic, record
 
-    def state_of(self, bundle: str, topic: str) -> TopicState:
-        """The state of a topic's record."""
-        record = self._bundles.get(bundle, {}).get(topic)
-        return TopicState.UNKNOWN if record is None else record.state
+    def record_of(self, bundle: str, topic: str) -> TopicRecord:
+        """A topic's record; of one without a record, its state says so."""
+        return self._bundles.get(bundle, {}).get(topic, _NO_RECORD)
 
     def _note(self, bundle: str, topic: str, record: TopicRecord) -> None:
         self._bundles[bundle][topic] = record
-        migration = self.migrations.get(record.migration)
+        migration = self.migrations.get(record.led_by)
         if migration is not None and record.state in REDIRECTING:
             self._redirects[topic] = bundle, migration.target
         else:

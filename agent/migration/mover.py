@@ -161,7 +161,7 @@ class Mover:
         self._records.read(bundle, keep)
         topics = {topic for topic in broker.topics_of(bundle) if not is_system(topic)}
         changes = [
-            self._records.change(bundle, epoch, topic, TopicEvent.ENLIST, migration)
+            self._records.enlist(bundle, epoch, topic, migration)
             for topic, migration in self._known.unlisted(bundle, topics)
         ]
         for case in self._known.cases(bundle):

@@ -12,6 +12,11 @@ class CannotMigrate(Exception):
     """A step that failed, with the reason: it is counted, shown to operators, and tried again."""
 
 
+class TopicLost(CannotMigrate):
+    """Blue has nothing of a topic that a rollback would take back, not even that it was removed:
+    its storage was lost, or its users deleted it. Green keeps it, and operators are told."""
+
+
 class AskAgain(Exception):
     """It is not settled yet where a new topic is created: have the client ask again, in a fraction
     of a second."""
@@ -87,6 +92,9 @@ class Migrating(Protocol):
         In this order, as a write between question and end would be lost. A real Pulsar answers
         ``POST .../terminate`` with the last message's position; what it had not taken a write of
         is then deleted there. False leaves the topic on green as it was.
+
+        Raises TopicLost, after it made sure that green serves the topic: an earlier attempt may
+        have ended it there.
         """
         ...
 

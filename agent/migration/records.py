@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from agent.migration.known import KnownTopics
-from agent.migration.left import NOTHING_LEFT, Left
+from agent.migration.left import NOTHING_LEFT, Left, left_in
 from agent.ports import Topics
 from trimtab.migration.life import CLAIMING
 from trimtab.migration.migration import Migration
@@ -111,6 +111,11 @@ class Records:
             more=left.more,
         )
 
+    def enlist(self, bundle: str, epoch: Epoch, topic: str, migration: Migration) -> TopicChange:
+        """The request to enlist a topic; one that stayed on green has still something left."""
+        left = left_in(self.known.record_of(bundle, topic))
+        return self.change(bundle, epoch, topic, TopicEvent.ENLIST, migration, left)
+
     def forget(self, bundle: str, epoch: Epoch, topic: str, migration: str) -> TopicChange:
         """The request to forget a topic of a migration, which may be remembered no longer."""
         return self._request(bundle, epoch, topic, TopicEvent.FORGET, migration)
@@ -124,7 +129,7 @@ class Records:
             position=position(topic),
             epoch=epoch,
             migration=migration,
-            expect=self.known.state_of(bundle, topic),
+            expect=self.known.record_of(bundle, topic).state,
             event=event,
         )
 

@@ -7,7 +7,8 @@ The order is always: what harms nobody, then the record, then what cannot be tak
              else record which lack how much
   drain      redirect drained subscriptions; record what is left; if nothing is: remove the topic
   release    record; let producers in
-  take back  end it on green; record; serve it here again, if green had taken no write
+  take back  end it on green; record; serve it here again, if green had taken no write; what blue
+             has lost stays on green, and is recorded so
 A record that is refused means that others decided meanwhile, or that the answer to the same request
 was lost: the broker follows the record that stands, as it does one that was granted. A broker that
 crashes after the record finds it when the bundle is loaded (`restore`), before it serves a client.
@@ -18,13 +19,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, NamedTuple
 
+import structlog
+
 from agent.migration.left import NOTHING_LEFT, Left, left_in, left_to_read, left_to_replicate
-from agent.migration.port import Migrating
+from agent.migration.port import Migrating, TopicLost
 from trimtab.migration.life import MigrationState
-from trimtab.migration.migration import Migration
+from trimtab.migration.migration import Migration, Target
 from trimtab.migration.steps import Step, next_step
 from trimtab.migration.topic_life import TopicEvent, TopicState
 from trimtab.wire.topics import TopicOutcome, TopicRecord, TopicRefused
+
+log = structlog.get_logger()
 
 Ask = Callable[[TopicEvent | None, Left], TopicOutcome]
 """Has the store change the topic's record, or only what is left in it; raises Closed."""
@@ -41,6 +46,8 @@ class Case(NamedTuple):
     topic: str
     record: TopicRecord
     migration: Migration
+    green: Target
+    """Where its clients go: mostly where its migration leads."""
     overtaken: bool = False
     """Whether a later migration has the topic too: the store was restored to what was before it."""
 
@@ -63,20 +70,22 @@ def restore(broker: Migrating, case: Case) -> None:
 
     Its own files may say less than the record, if its last owner crashed, or more.
     """
-    topic, record, migration, overtaken = case
+    topic, record = case.topic, case.record
     match record.state:
         case TopicState.REPLICATING:
             broker.hold(topic)
-        case _ if case.step is Step.TAKE_BACK and migration.state is MigrationState.ROLLED_BACK:
+        case _ if (
+            case.step is Step.TAKE_BACK and case.migration.state is MigrationState.ROLLED_BACK
+        ):
             # It was back, and the store is restored to what was before: the broker knows better
             # than the record, until green is asked once more.
             return
         case TopicState.TERMINATED | TopicState.DRAINING:
-            broker.terminate(topic, migration.target)
+            broker.terminate(topic, case.green)
         case TopicState.MIGRATED:
-            broker.remove(topic, migration.target)
+            broker.remove(topic, case.green)
         case _:
-            if record.back and not overtaken:
+            if record.back and not case.overtaken:
                 broker.reopen(topic)
             else:
                 # Held for a step that failed. No more: the store may have lost the record of the
@@ -86,7 +95,7 @@ def restore(broker: Migrating, case: Case) -> None:
 
 def _begin(broker: Migrating, case: Case, ask: Ask) -> None:
     created = broker.backlog(case.topic).keys()
-    broker.create_on(case.migration.target, case.topic)
+    broker.create_on(case.green, case.topic)
     broker.hold(case.topic)
     left = left_to_replicate(broker.replication_backlog(case.topic))
     if left.regions:
@@ -111,18 +120,18 @@ def _terminate(broker: Migrating, case: Case, ask: Ask, created: Collection[str]
     written there before their consumers come."""
     backlog = broker.backlog(case.topic)
     if not backlog.keys() <= set(created):
-        broker.create_on(case.migration.target, case.topic)
+        broker.create_on(case.green, case.topic)
     _follow(broker, case, ask(TopicEvent.TERMINATE, left_to_read(backlog)))
 
 
 def _drain(broker: Migrating, case: Case, ask: Ask) -> None:
-    topic, record, migration, _ = case
+    topic, record = case.topic, case.record
     # Again: it may have failed after the record.
-    broker.terminate(topic, migration.target)
+    broker.terminate(topic, case.green)
     backlog = broker.backlog(topic)
     for subscription, messages in backlog.items():
         if messages == 0:
-            broker.redirect(topic, subscription, migration.target)
+            broker.redirect(topic, subscription, case.green)
     left = left_to_read(backlog)
     if left.messages == 0:
         _follow(broker, case, ask(TopicEvent.FINISH, NOTHING_LEFT))
@@ -135,7 +144,15 @@ def _release(broker: Migrating, case: Case, ask: Ask) -> None:
 
 
 def _take_back(broker: Migrating, case: Case, ask: Ask) -> None:
-    if broker.take_back(case.topic, case.migration.target):
+    try:
+        is_back = broker.take_back(case.topic, case.green)
+    except TopicLost as error:
+        # Who had not read it all is kept: only a backup of blue has what they lack.
+        left = left_in(case.record)
+        log.warning("a rollback leaves a topic on green", topic=case.topic, cause=str(error))
+        _follow(broker, case, ask(TopicEvent.LOSE, left._replace(messages=0)))
+        return
+    if is_back:
         _follow(broker, case, ask(TopicEvent.REOPEN, NOTHING_LEFT))
     else:
         ask(TopicEvent.STAY, left_in(case.record))

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
-from agent.migration.port import CannotMigrate
+from agent.migration.port import CannotMigrate, TopicLost
 from agent.reports.host import HostUsage
 from simulation.traffic.attached import Key
 from simulation.traffic.broker import TrafficBroker
@@ -110,6 +110,7 @@ class MigratingBroker(TrafficBroker):
             self._send_all_to(after)
 
     def take_back(self, topic: str, target: Target) -> bool:
+        self._check_lost(target, topic)
         with self._asking(topic):
             given = self._green(target).give_back(topic, self._home)
         if given.ended:
@@ -117,6 +118,16 @@ class MigratingBroker(TrafficBroker):
                 for name in given.subscriptions:
                     self.desk.log.subscribe(known, name, known.next)
         return given.ended
+
+    def _check_lost(self, target: Target, topic: str) -> None:
+        """Raise TopicLost if this cluster's file has nothing of a topic of a bundle that is served:
+        made anew, it would give its entries numbers that consumers have seen."""
+        with self.desk.lock:
+            if self.desk.token(topic) is None or self.desk.log.look(topic) is not None:
+                return
+        with self._asking(topic):
+            self._green(target).create(topic, ())
+        raise TopicLost(f"{topic} is not in the file of {self.cluster}")
 
     def release(self, topic: str) -> None:
         with self.desk.lock:

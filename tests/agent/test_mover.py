@@ -15,10 +15,12 @@ from agent.migration.mover import IDLE_S, LISTED, PART_S, SLOW_S, Mover
 from agent.migration.port import AskAgain, CannotMigrate
 from sinks.errors import Closed, StoreUnavailable
 from tests.agent.support import Recorder
+from tests.support.migrating_broker import Log
 from tests.support.migrating_place import BUNDLE, ONE, TWO, A, B, Place
 from tests.support.migrations import GREEN
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave
+from trimtab.migration.progress import advance
 from trimtab.migration.scopes import CLUSTER
 from trimtab.migration.topic_life import TopicState
 from trimtab.model import Epoch
@@ -162,14 +164,20 @@ def test_a_subscription_that_is_made_while_green_is_asked_is_there_before_the_en
     assert place.storage.subscribed_on_green == {ONE: {"early", "late"}}
 
 
-def test_a_subscription_that_is_made_while_other_regions_lack_messages_is_on_green_too(
-    place: Place,
-) -> None:
-    """Hours may pass, and owners change: who held the topic did not know of it."""
+def held_for_a_region(place: Place) -> Log:
+    """A topic whose producers wait, as another region lacks messages of it."""
     log = place.storage.topic(ONE)
     log.unreplicated = {"west": 7}
     place.migrate()
     assert place.look() == ["create one", "hold one"]
+    return log
+
+
+def test_a_subscription_that_is_made_while_other_regions_lack_messages_is_on_green_too(
+    place: Place,
+) -> None:
+    """Hours may pass, and owners change: who held the topic did not know of it."""
+    log = held_for_a_region(place)
     log.subscriptions["late"] = 0
     log.unreplicated = {}
     place.owned_by(B)
@@ -180,10 +188,7 @@ def test_a_subscription_that_is_made_while_other_regions_lack_messages_is_on_gre
 def test_a_topic_with_a_replication_backlog_is_unavailable_until_it_has_none(
     place: Place,
 ) -> None:
-    log = place.storage.topic(ONE)
-    log.unreplicated = {"west": 7}
-    place.migrate()
-    assert place.look() == ["create one", "hold one"]
+    log = held_for_a_region(place)
     assert (place.state(), log.ended) == ("replicating", False)
     # It is here still: no new one.
     assert place.asked(ONE) is AskAgain
@@ -277,6 +282,71 @@ def test_a_rollback_brings_back_what_green_has_taken_no_write_of(place: Place) -
     place.storage.blue[TWO].subscriptions["slow"] = 3
     assert place.look() == ["terminate two", "redirect two#slow", "remove two"]
     assert place.mover.green_for(TWO) == GREEN
+
+
+@pytest.mark.parametrize("state", ["terminated", "draining", "migrated"])
+def test_a_topic_that_blue_has_lost_stays_on_green_in_a_rollback(place: Place, state: str) -> None:
+    """The step failed at every look, and the rollback never ended."""
+    log = place.storage.topic(ONE, slow=0, done=9)
+    log.written = 0 if state == "migrated" else 9
+    place.migrate()
+    while place.state() != state:
+        place.look()
+    place.storage.blue.clear()
+    place.storage.removed.clear()
+    place.migrate(MigrationState.ROLLING_BACK)
+    with capture_logs() as lines:
+        assert place.look() == ["take back one", "remove one"]
+    assert [line["topic"] for line in lines] == [ONE]
+    told = place.store.records[ONE]
+    assert (told.state, told.stays, told.lost, told.problem) == ("migrated", True, True, "")
+    # Who had not read it all there is named still.
+    assert told.subscriptions == (() if state == "migrated" else (Waiting("slow", 9),))
+    # Nothing is left of it that a wave, or the end, could wait for.
+    assert place.store.counts("m")["0"].backlog == 0
+    assert place.look() == []
+    counts = place.store.counts("m")["0"]
+    assert (counts.errors, counts.stays) == (0, 1)
+    rolling = replace(place.store.known["m"], state=MigrationState.ROLLING_BACK)
+    assert advance(rolling, (counts,), 0, 1).state is MigrationState.ROLLED_BACK
+    assert place.asked(ONE) == GREEN
+
+
+def test_a_topic_that_stayed_and_drains_is_counted_by_a_later_migration_of_its_scope(
+    place: Place,
+) -> None:
+    """That one ended without it, while a subscription had still to read it on blue."""
+    place.storage.topic(ONE, slow=0).written = 3
+    place.storage.topic(TWO)
+    place.migrate()
+    place.look()
+    place.storage.green[ONE] = 1
+    for state in (MigrationState.ROLLING_BACK, MigrationState.ROLLED_BACK):
+        place.migrate(state)
+        place.look()
+        place.look()
+    assert (place.state(ONE), place.state(TWO)) == ("draining", "active")
+    elsewhere = Target(serviceUrl="http://other:8080", brokerServiceUrl="pulsar://other:6650")
+    place.store.known["n"] = Migration("n", "c", "t/ns", elsewhere, at=1)
+    for _ in range(3):
+        place.look()
+    assert (place.state(ONE), place.state(TWO)) == ("draining", "migrated")
+    counts = place.store.counts("n")["0"]
+    assert (counts.draining, counts.migrated, counts.backlog) == (1, 1, 3)
+    assert advance(place.store.known["n"], (counts,), 0, 1).state is MigrationState.RUNNING
+    # Its producers are on the green of the first one, and so its consumers go there.
+    assert (place.mover.green_for(ONE), place.mover.green_for(TWO)) == (GREEN, elsewhere)
+    place.owned_by(B)
+    assert place.mover.green_for(ONE) == GREEN
+    place.storage.blue[ONE].subscriptions["slow"] = 3
+    place.look()
+    assert (place.state(ONE), place.mover.green_for(ONE)) == ("migrated", GREEN)
+    counts = place.store.counts("n")["0"]
+    assert (counts.left, counts.migrated) == (0, 2)
+    assert advance(place.store.known["n"], (counts,), 0, 1).state is MigrationState.COMPLETED
+    # What it has cannot be taken back by any of them.
+    place.store.known["n"] = replace(place.store.known["n"], state=MigrationState.ROLLING_BACK)
+    assert "take back one" not in place.look()
 
 
 def test_a_rollback_makes_a_removed_topic_anew(place: Place) -> None:
@@ -381,10 +451,7 @@ def test_a_topic_that_users_deleted_while_it_drained_has_migrated(
 
 def test_a_pause_does_not_keep_producers_waiting_for_other_regions(place: Place) -> None:
     """They were held until somebody resumed: a gate may pause a migration at night."""
-    log = place.storage.topic(ONE)
-    log.unreplicated = {"west": 1}
-    place.migrate()
-    place.look()
+    log = held_for_a_region(place)
     assert (place.state(), place.broker.held) == ("replicating", {ONE})
     place.migrate(MigrationState.PAUSED)
     place.look()

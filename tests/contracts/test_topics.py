@@ -103,6 +103,10 @@ class Place:
         if self.client is not None:
             Migrations(self.client).write(self.cluster, GENERATION, [it])
 
+    def rolled_back(self, name: str) -> None:
+        """A migration that was rolled back before."""
+        self.migrate(MigrationState.ROLLED_BACK, id=name)
+
     def put(self, record: TopicRecord) -> None:
         """As the script left it, in whichever state."""
         if record.state is TopicState.UNKNOWN:
@@ -174,6 +178,7 @@ AS_GIVEN = {
     Given.ONWARD: MigrationState.PAUSED,
     Given.ROLLING_BACK: MigrationState.ROLLING_BACK,
     Given.NEW: MigrationState.RUNNING,
+    Given.STAYED: MigrationState.RUNNING,
     Given.TAKES_NEW: MigrationState.COMPLETED,
 }
 """A migration's state in which a condition holds."""
@@ -189,6 +194,9 @@ def test_the_script_has_the_rows_of_the_table(
     before = record(state)
     if given is Given.NEW and state is not TopicState.UNKNOWN:
         before = msgspec.structs.replace(before, migration="an earlier one")
+    elif given is Given.STAYED:
+        place.rolled_back("earlier")
+        before = msgspec.structs.replace(before, migration="earlier", stays=True)
     place.put(before)
     outcome = place.ask(event, state)
     if effect is None:
@@ -213,6 +221,7 @@ def test_a_migrations_state_decides_what_may_happen(
         Given.ONWARD: onward,
         Given.ROLLING_BACK: {back, MigrationState.ROLLED_BACK},
         Given.NEW: MAY_ENLIST,
+        Given.STAYED: MAY_ENLIST,
         Given.TAKES_NEW: onward,
     }
     event, expect = {
@@ -220,10 +229,15 @@ def test_a_migrations_state_decides_what_may_happen(
         Given.ONWARD: ("drain", TopicState.TERMINATED),
         Given.ROLLING_BACK: ("reopen", TopicState.DRAINING),
         Given.NEW: ("enlist", TopicState.UNKNOWN),
+        Given.STAYED: ("enlist", TopicState.TERMINATED),
         Given.TAKES_NEW: ("start-on-green", TopicState.UNKNOWN),
     }[given]
     place.migrate(state)
-    place.put(record(expect))
+    if given is Given.STAYED:
+        place.rolled_back("earlier")
+        place.put(record(expect, migration="earlier", stays=True))
+    else:
+        place.put(record(expect))
     reason = place.ask(event, expect).reason
     assert reason == (None if state in allowed[given] else TopicRefused.NOT_NOW)
 
@@ -271,6 +285,61 @@ def test_a_record_says_that_a_topic_was_taken_back_until_it_is_enlisted_anew(
     place.put(record(TopicState.ACTIVE, migration="earlier", back=True))
     place.migrate(MigrationState.RUNNING)
     assert place.ask("enlist", "active").record == record(TopicState.ACTIVE)
+
+
+def test_a_topic_that_stayed_on_green_and_drains_is_counted_by_a_later_migration(
+    place: Place,
+) -> None:
+    """It ended without it: something of its scope was left on blue."""
+    place.rolled_back("earlier")
+    drains = record(TopicState.DRAINING, migration="earlier", wave=3, stays=True, backlog=2)
+    place.put(drains)
+    place.migrate()
+    left: dict[str, object] = {"backlog": 2, "subscriptions": [Waiting("slow", 2)]}
+    now = record(TopicState.DRAINING, wave=1, stays=True, via="earlier", **left)
+    assert place.ask("enlist", "draining", wave=1, **left).record == now
+    assert place.counts()["1"] == Counts(draining=1, stays=1, backlog=2)
+    assert place.ask("enlist", "draining").reason is TopicRefused.NOT_NOW
+    # It goes on to the green of the first one, through any number of later ones.
+    place.migrate(MigrationState.ROLLED_BACK)
+    place.migrate(id="later")
+    again = place.ask("enlist", "draining", migration="later", backlog=2)
+    assert again.record == record(
+        TopicState.DRAINING, migration="later", stays=True, via="earlier", backlog=2
+    )
+    finished = place.ask("finish", "draining", migration="later")
+    assert finished.record == record(
+        TopicState.MIGRATED, migration="later", stays=True, via="earlier"
+    )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "stays"),
+    [
+        *((state, True) for state in MigrationState if state is not MigrationState.ROLLED_BACK),
+        (MigrationState.ROLLED_BACK, False),
+        (None, True),
+    ],
+)
+def test_a_topic_that_an_earlier_migration_still_has_is_not_counted_by_a_later_one(
+    place: Place, earlier: MigrationState | None, stays: bool
+) -> None:
+    if earlier is not None:
+        place.migrate(earlier, id="earlier")
+    place.migrate()
+    place.put(record(TopicState.TERMINATED, migration="earlier", stays=stays))
+    assert place.ask("enlist", "terminated").reason is TopicRefused.NOT_NOW
+
+
+def test_a_record_says_that_blue_had_lost_the_topic(place: Place) -> None:
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.put(record(TopicState.DRAINING, backlog=2))
+    left: dict[str, object] = {"subscriptions": [Waiting("slow", 2)]}
+    lost = place.ask("lose", "draining", **left)
+    assert lost.record == record(TopicState.MIGRATED, stays=True, lost=True, **left)
+    assert place.ask("reopen", "migrated").reason is TopicRefused.NOT_NOW
+    noted = place.ask(None, "migrated", **left)
+    assert noted.record == lost.record
 
 
 def test_a_wave_that_waits_is_not_begun(place: Place) -> None:

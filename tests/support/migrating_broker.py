@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from agent.example_broker import holds
-from agent.migration.port import CannotMigrate
+from agent.migration.port import CannotMigrate, TopicLost
 from tests.agent.support import Recorder
 from trimtab.migration.migration import Target
 
@@ -33,6 +33,8 @@ class Storage:
     """What brokers of both clusters share."""
 
     blue: dict[str, Log] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+    """Topics of which blue knows that it has removed them."""
     green: dict[str, int] = field(default_factory=dict)
     """Topic to how many messages green has taken."""
     ended_on_green: set[str] = field(default_factory=set)
@@ -89,11 +91,14 @@ class MigratingBroker(Recorder):
     def remove(self, topic: str, target: Target) -> None:
         self._do("remove", topic)
         assert target.web
-        self.storage.blue.pop(topic, None)
+        if self.storage.blue.pop(topic, None) is not None:
+            self.storage.removed.add(topic)
 
     def take_back(self, topic: str, target: Target) -> bool:
         self._do("take back", topic)
         assert target.web
+        if topic not in self.storage.blue and topic not in self.storage.removed:
+            raise TopicLost(f"blue has nothing of {topic}")
         if self.storage.green.get(topic, 0):
             return False
         self.storage.green.pop(topic, None)

@@ -117,9 +117,15 @@ class TopicShelf:
         if change.event not in TRANSITIONS[topic.state]:
             return TopicRefused.ILLEGAL
         given = TRANSITIONS[topic.state][change.event].given
-        if not _holds(given, migration, topic, change.wave):
+        if not _holds(given, migration, topic, change.wave) or (
+            given is Given.STAYED and not self._rolled_back(topic)
+        ):
             return TopicRefused.NOT_NOW
         return self._full(change) if given is Given.TAKES_NEW else None
+
+    def _rolled_back(self, topic: TopicRecord) -> bool:
+        earlier = self.known.get(topic.migration)
+        return earlier is not None and earlier.state is MigrationState.ROLLED_BACK
 
     def _full(self, change: TopicChange) -> TopicRefused | None:
         counts = self.counts(change.migration).get(namespace_of(change.topic), Counts())
@@ -145,6 +151,8 @@ class TopicShelf:
             began=change.event is TopicEvent.START_ON_GREEN
             or (change.event not in MAKING and before.began),
             back=change.event is TopicEvent.REOPEN or (change.event is None and before.back),
+            lost=change.event is TopicEvent.LOSE or (change.event not in MAKING and before.lost),
+            via=_via(change, before, stays),
             problem=change.problem,
         )
         self._count(change.topic, before, -1)
@@ -172,6 +180,13 @@ class TopicShelf:
                 self.sums.setdefault(record.migration, Counter())[subject, name] += more
 
 
+def _via(change: TopicChange, before: TopicRecord, stays: bool) -> str:
+    """The migration by whose green a topic is, if that is not the one of its record."""
+    if change.event is TopicEvent.ENLIST and stays:
+        return before.via or before.migration
+    return "" if change.event in MAKING else before.via
+
+
 def _holds(given: Given, migration: Migration, topic: TopicRecord, wave: int) -> bool:
     match given:
         case Given.OPEN_WAVE:
@@ -182,6 +197,8 @@ def _holds(given: Given, migration: Migration, topic: TopicRecord, wave: int) ->
             return not topic.stays and migration.state in BACK
         case Given.NEW:
             return topic.migration != migration.id and migration.state in MAY_ENLIST
+        case Given.STAYED:
+            return topic.stays and _holds(Given.NEW, migration, topic, wave)
         case Given.TAKES_NEW:
             open_now = migration.state in MAY_ENLIST and wave <= migration.wave
             return open_now or migration.state is MigrationState.COMPLETED

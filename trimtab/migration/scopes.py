@@ -61,6 +61,11 @@ def overlap(one: str, other: str) -> bool:
     return covers(one, other) or covers(other, one)
 
 
+def common(one: str, other: str) -> str:
+    """The topics that two scopes have in common, if they overlap: the narrower one."""
+    return other if covers(one, other) else one
+
+
 def is_system(topic: str) -> bool:
     """Whether a topic is Pulsar's own, or a broker's heartbeat: none of them migrates."""
     whole = whole_topic(topic)

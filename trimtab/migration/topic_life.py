@@ -55,6 +55,8 @@ class TopicEvent(StrEnum):
     and a rollback leaves it there."""
     STAY = "stay"
     """Found that green has taken a write of it: it migrates on, whatever becomes of the rest."""
+    LOSE = "lose"
+    """Found that blue has lost it, so that nothing can come back: green keeps it."""
 
 
 class Given(StrEnum):
@@ -69,6 +71,9 @@ class Given(StrEnum):
     """The migration is, or was, rolled back, and the topic does not stay on green."""
     NEW = "new"
     """The topic is not enlisted in this migration, which is under way."""
+    STAYED = "stayed"
+    """The topic stays on green by an earlier migration, which was rolled back; this one is under
+    way."""
     TAKES_NEW = "takes-new"
     """The migration is completed; or it is not rolled back, and the topic's wave has begun."""
 
@@ -89,7 +94,17 @@ _BACK: Final = MappingProxyType({_E.REOPEN: Effect(_S.ACTIVE, Given.ROLLING_BACK
 
 def _judged(state: TopicState) -> dict[TopicEvent, Effect]:
     """What a rollback may make of a topic that green may have taken a write of."""
-    return {**_BACK, _E.STAY: Effect(state, Given.ROLLING_BACK, stays=True)}
+    return {
+        **_BACK,
+        _E.STAY: Effect(state, Given.ROLLING_BACK, stays=True),
+        _E.LOSE: Effect(_S.MIGRATED, Given.ROLLING_BACK, stays=True),
+    }
+
+
+def _counted_anew(state: TopicState) -> dict[TopicEvent, Effect]:
+    """A later migration of its scope is not complete before it has left blue: it drains, to the
+    green that has its producers."""
+    return {_E.ENLIST: Effect(state, Given.STAYED, stays=True)}
 
 
 TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingProxyType(
@@ -120,6 +135,7 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
                 _E.DRAIN: Effect(_S.DRAINING, Given.ONWARD),
                 _E.FINISH: Effect(_S.MIGRATED, Given.ONWARD),
                 **_judged(_S.TERMINATED),
+                **_counted_anew(_S.TERMINATED),
             }
         ),
         _S.DRAINING: MappingProxyType(
@@ -127,6 +143,7 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
                 _E.DRAIN: Effect(_S.DRAINING, Given.ONWARD),
                 _E.FINISH: Effect(_S.MIGRATED, Given.ONWARD),
                 **_judged(_S.DRAINING),
+                **_counted_anew(_S.DRAINING),
             }
         ),
         _S.MIGRATED: MappingProxyType(_judged(_S.MIGRATED)),
@@ -149,6 +166,8 @@ FORGETTABLE: Final = frozenset({_S.ACTIVE, _S.REPLICATING})
 """States whose topic is forgotten once its users have deleted it."""
 REDIRECTING: Final = frozenset({_S.TERMINATED, _S.DRAINING, _S.MIGRATED})
 """States in which producers are sent to green."""
+DRAINS: Final = frozenset({_S.TERMINATED, _S.DRAINING})
+"""States in which blue has still something for subscriptions to read."""
 LEFT: Final = frozenset({_S.ACTIVE, _S.REPLICATING, _S.TERMINATED, _S.DRAINING})
 """States of topics that are still on blue."""
 

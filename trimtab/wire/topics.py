@@ -54,9 +54,19 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """It began on green: blue never had it."""
     back: bool = False
     """It was taken back from green, and is active again: its owner opens it."""
+    lost: bool = False
+    """It stays on green because blue had lost it when a rollback asked for it."""
+    via: str = ""
+    """The id of the migration to whose green its producers have gone, if that is an earlier one: it
+    stayed there when that was rolled back, and ``migration`` counts it."""
     problem: str = ""
     """Why its last step failed; empty once one succeeded."""
     v: int = 1
+
+    @property
+    def led_by(self) -> str:
+        """The id of the migration to whose green its clients are sent."""
+        return self.via or self.migration
 
 
 class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -85,6 +85,9 @@ local function holds(given, change, topic, migration)
     return not topic.stays and is_among(migration.state, BACK)
   elseif given == "new" then
     return topic.migration ~= change.migration and is_among(migration.state, MAY_ENLIST)
+  elseif given == "stayed" then
+    local earlier = topic.migration ~= change.migration and migration_of(topic.migration)
+    return earlier and earlier.state == "rolled-back" and topic.stays and is_among(migration.state, MAY_ENLIST)
   elseif given == "takes-new" then
     return migration.state == "completed"
       or is_among(migration.state, MAY_ENLIST) and (change.wave or 0) <= migration.wave
@@ -171,6 +174,8 @@ local function written(topic)
     .. (topic.stays and ',"stays":true' or "")
     .. (topic.began and ',"began":true' or "")
     .. (topic.back and ',"back":true' or "")
+    .. (topic.lost and ',"lost":true' or "")
+    .. (topic.via ~= "" and ',"via":' .. cjson.encode(topic.via) or "")
     .. (topic.problem ~= "" and ',"problem":' .. cjson.encode(topic.problem) or "") .. "}"
 end
 
@@ -179,9 +184,13 @@ local function write(change, topic, state, stays)
   local topics, places = PREFIX .. "topics:" .. namespace, PREFIX .. "places:" .. namespace
   local is_new = is_among(change.event or "", MAKING)
   local wave = is_new and change.wave or not is_new and topic.wave or 0
+  -- What a later migration enlists although it was terminated is on the green of the earlier one.
+  local stayed = change.event == "enlist" and stays
   local after = { state = state, migration = change.migration, wave = wave, epoch = change.epoch,
     began = change.event == "start-on-green" or not is_new and topic.began,
     back = change.event == "reopen" or not change.event and topic.back,
+    lost = change.event == "lose" or not is_new and topic.lost,
+    via = (stayed or not is_new) and topic.via or stayed and topic.migration or "",
     backlog = change.backlog or 0, subscription = change.subscription or "",
     subscriptions = change.subscriptions or {}, regions = change.regions or {}, more = change.more or 0,
     stays = stays, problem = change.problem or "" }
