@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator
 from typing import Final
 from urllib.parse import quote
 
-from control.green_admin import BROKERS, Ask, Elsewhere, NoAnswer, NotAllowed
+from control.cycles import Going, find_cycles, goes_on, is_blue, living
+from control.green_admin import Ask, NoAnswer, NotAllowed
 from trimtab.cluster.existing import Flaw
+from trimtab.explaining.words import name_some
 from trimtab.intent_rules import IntentRule
-from trimtab.migration.flaws import hosts_of
 from trimtab.migration.kept import Migrations
 from trimtab.migration.migration import Target
-from trimtab.migration.scopes import CLUSTER
+from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.wire.control import Intent, IntentKind
 
-MOST_HOPS: Final = 8
-"""Clusters of a chain that are asked. More are no chain that anybody means."""
 MOST_TENANTS: Final = 100
 """Tenants that are asked of green, the first by name: each is a request."""
+
+MOST_SCOPES: Final = 20
+"""That one reason names. More: nobody reads them."""
 
 
 def find_green(intent: Intent, kept: Migrations) -> Target | None:
@@ -47,75 +48,60 @@ def green_flaws(
     brokers: Collection[str],
     tenants: Collection[str],
     asked: Ask,
-    namespace: str = "",
+    going: Going = Going(),  # noqa: B008 - a value
 ) -> Iterator[Flaw]:
     """What is wrong with green, as it answers now; ``brokers`` are blue's, as host:port.
 
     ``asked``: `control.green_admin.ask`, or what `asking` there returns. Green must answer, have a
-    broker, be another cluster, let each of ``tenants`` that it has be there, and not migrate back
-    to blue by itself or by others; ``namespace``, if that alone would go, not at all.
+    broker, be another cluster, let each of ``tenants`` that it has be there, and send nothing of
+    what is ``going`` back to blue, by itself or by others; a namespace that alone goes, nowhere.
     """
     web = target.web
     try:
-        living = _living(web, asked)
-        if not any(living.values()):
+        alive = living(web, asked)
+        if not any(alive.values()):
             problem = f"target: {web} has no broker that is alive"
             yield IntentRule.UNREACHABLE_TARGET, problem
-        if _is_blue(living, brokers):
+        if is_blue(alive, brokers):
             problem = (
                 f"target: {web} is the cluster that is left, as its brokers are: green is blue"
             )
             yield IntentRule.INVALID_TARGET, problem
-        yield from _tenant_flaws(web, living.keys(), tenants, asked)
-        way = find_cycle(web, brokers, asked)
-        if way:
-            problem = f"target: green migrates too, and its way leads back here: {' -> '.join(way)}"
-            yield IntentRule.MIGRATION_CYCLE, problem
-        if namespace and _goes_on(web, namespace, asked):
-            problem = (
-                f"target: {namespace} migrates there too: its topics would go on, or come back"
-            )
-            yield IntentRule.MIGRATION_CYCLE, problem
+        yield from _tenant_flaws(web, alive.keys(), tenants, asked)
+        yield from _cycle_flaws(web, brokers, going, asked)
     except NotAllowed as error:
         yield IntentRule.TARGET_ACCESS, f"target: {error}"
     except NoAnswer as error:
         yield IntentRule.UNREACHABLE_TARGET, f"target: {error}"
 
 
+def _cycle_flaws(web: str, brokers: Collection[str], going: Going, asked: Ask) -> Iterator[Flaw]:
+    """What of all that would go there would not stay."""
+    ways = find_cycles(web, brokers, going, asked)
+    for way, scopes in ways.items():
+        what = "green migrates too, and its way leads"
+        if going.scope not in scopes:
+            what = f"green migrates {name_some(sorted(scopes), MOST_SCOPES)} too, and the way leads"
+        yield IntentRule.MIGRATION_CYCLE, f"target: {what} back here: {' -> '.join(way)}"
+    namespace = namespace_of(going.scope)
+    if not ways and namespace and goes_on(web, namespace, asked):
+        problem = f"target: {namespace} migrates there too: its topics would go on, or come back"
+        yield IntentRule.MIGRATION_CYCLE, problem
+
+
 def green_notes(target: Target, load: float, full: float, asked: Ask) -> Iterator[str]:
     """What is worth knowing of green's size: ``load`` is blue's in brokers that it would fill, and
     a broker above ``full`` (a fraction) is overloaded. Green's brokers may be of another size."""
     try:
-        living = sum(map(len, _living(target.web, asked).values()))
+        brokers = sum(map(len, living(target.web, asked).values()))
     except NoAnswer:
         return
     needed = max(1, math.ceil(load / full))
-    if living < needed:
+    if brokers < needed:
         yield (
             f"note: all of the cluster's load takes {needed} brokers like its own, and green has "
-            f"{living} alive: add brokers there first, or begin with a small wave"
+            f"{brokers} alive: add brokers there first, or begin with a small wave"
         )
-
-
-def _living(web: str, asked: Ask) -> dict[str, list[str]]:
-    """The clusters of a web service, with the ids of their living brokers; raises NoAnswer.
-
-    Without those that it only knows of, as a cluster does that replicates to others: it sends who
-    asks for them there."""
-    living = dict[str, list[str]]()
-    for name in _clusters_of(web, asked):
-        with suppress(Elsewhere):
-            told = asked(web, f"{BROKERS}{quote(name)}")
-            living[name] = list(map(str, told)) if isinstance(told, list) else []
-    return living
-
-
-def _is_blue(living: Mapping[str, Collection[str]], brokers: Collection[str]) -> bool:
-    """Whether each cluster of a web service has brokers of blue.
-
-    One that has not is green: blue may be known to the same web service."""
-    found = [ids for ids in living.values() if ids]
-    return bool(found) and all(any(each in brokers for each in ids) for ids in found)
 
 
 def _tenant_flaws(
@@ -136,64 +122,3 @@ def _tenant_flaws(
                 f"update {tenant} --allowed-clusters {','.join(clusters)}"
             )
             yield IntentRule.TARGET_POLICY, problem
-
-
-def find_cycle(web: str, brokers: Collection[str], asked: Ask) -> list[str]:
-    """The URLs that lead from green back to one of ``brokers``; none if no migration does."""
-    way, waiting = list[str](), [web]
-    while waiting and len(way) < MOST_HOPS:
-        here = waiting.pop()
-        way.append(here)
-        for after in _onward(here, asked):
-            if _leads_to(after, brokers, asked):
-                return [*way, after]
-            if after not in way:
-                waiting.append(after)
-    return []
-
-
-def _onward(web: str, asked: Ask) -> list[str]:
-    """Where the clusters of a web service migrate to; nowhere if it does not answer."""
-    try:
-        found = [_migrated_to(web, name, asked) for name in _clusters_of(web, asked)]
-    except NoAnswer:
-        return []
-    return list(filter(None, found))
-
-
-def _leads_to(web: str, brokers: Collection[str], asked: Ask) -> bool:
-    """Whether a URL is one of blue's brokers, or of what stands in front of them."""
-    if any(host in brokers for host in hosts_of(web)):
-        return True
-    try:
-        return _is_blue(_living(web, asked), brokers)
-    except NoAnswer:
-        return False
-
-
-def _clusters_of(web: str, asked: Ask) -> list[str]:
-    """The clusters of a web service; raises NoAnswer."""
-    found = asked(web, "clusters")
-    return [str(each) for each in found if each != "global"] if isinstance(found, list) else []
-
-
-def _goes_on(web: str, namespace: str, asked: Ask) -> bool:
-    """Whether a namespace migrates by itself from green; not if green does not have it."""
-    try:
-        told = asked(web, f"namespaces/{quote(namespace)}")
-    except NoAnswer:
-        return False
-    return isinstance(told, dict) and bool(told.get("migrated"))
-
-
-def _migrated_to(web: str, cluster: str, asked: Ask) -> str:
-    """Where a cluster migrates to; empty if it does not, or does not say."""
-    try:
-        told = asked(web, f"clusters/{quote(cluster)}/migrate")
-    except NoAnswer:
-        # 404 before the first migration.
-        return ""
-    if not isinstance(told, dict) or not told.get("migrated"):
-        return ""
-    urls = told.get("migratedClusterUrl") or {}
-    return str(urls.get("serviceUrl") or urls.get("serviceUrlTls") or "")

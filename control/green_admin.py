@@ -65,14 +65,16 @@ def asking(green: Target, access: GreenAccess) -> Ask:
 
 
 def ask(web: str, path: str, access: GreenAccess = NO_ACCESS) -> Any:
-    """What an admin path answers; raises NoAnswer and Misconfigured. ``web`` may name several
-    servers after commas: the first that is there answers."""
+    """What an admin path answers, or another one, which begins with a slash; raises NoAnswer and
+    Misconfigured. ``web`` may name several servers after commas: the first that is there answers.
+    """
     opener = build_opener(_Redirects, HTTPSHandler(context=access.context()))
     scheme, _, rest = web.partition("://")
     servers, _, below = rest.partition("/")
     problems = list[str]()
     for server in filter(None, servers.split(",")):
-        url = f"{scheme}://{server}/{below}".rstrip("/") + f"/admin/v2/{path}"
+        root = f"{scheme}://{server}/{below}".rstrip("/")
+        url = root + (path if path.startswith("/") else f"/admin/v2/{path}")
         # S310: `target_flaws` has checked that it begins with http or https.
         request = Request(url)
         for name, value in access.headers().items():

@@ -17,6 +17,7 @@ import numpy as np
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
+from control.cycles import Going
 from control.demand import Demand, read_demand, whole_load
 from control.green import find_green, find_scope, green_flaws, green_notes
 from control.green_admin import asking
@@ -253,8 +254,10 @@ class ControlPlane:
         green, here = find_green(intent, memory.migrations), memory.appended
         asked = asking(green or Target(), self._access)
         if green is not None and not any(target_flaws(green, here)):
-            namespace, tenants = namespace_of(find_scope(intent)), self._tenants(intent)
-            flaws += green_flaws(green, here, tenants, asked, namespace)
+            scope = find_scope(intent)
+            apart = [each.scope for each in memory.migrations.inside(scope)]
+            going = Going(scope, apart, existing.namespaces)
+            flaws += green_flaws(green, here, self._tenants(intent), asked, going)
         if flaws:
             raise Objections(flaws)
         notes = list(note(intent, last, memory, existing))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from pydantic import SecretStr
 
 from api.app import create_app
 from api.context import Context
-from control.green import find_cycle, green_flaws, green_notes
+from control.cycles import MOST_HOPS, Going, find_cycles
+from control.green import green_flaws, green_notes
 from control.green_admin import ask, asking
 from control.migrations import one_way_notes, unknown_notes, wave_notes
 from deploy.kafka_server import KafkaServer
@@ -23,6 +26,7 @@ from tests.agent.support import A
 from tests.api.prompt_job import PromptJob, run_prompt_job
 from tests.support.certificates import Authority
 from tests.support.green_server import Heard, Sent, green
+from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.migration.topic_life import TopicState
@@ -268,6 +272,7 @@ def test_green_is_asked_once_for_each_thing(api: TestClient, job: PromptJob) -> 
         here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
         assert api.post(here, json=body, params={"dryRun": True}).status_code == 200
     assert sorted(each.path for each in heard) == [
+        "/trimtab/v1/clusters/green/migrations",
         "brokers/green",
         "clusters",
         "clusters/green/migrate",
@@ -443,16 +448,20 @@ def test_a_cycle_of_clusters_is_found_with_its_way(hops: int) -> None:
     with green(middle) as second:
         if hops == 1:
             middle["clusters/m/migrate"] = blue
-            assert find_cycle(second, ["blue:8080"], ask) == [second, "http://blue:8080"]
+            assert [*find_cycles(second, ["blue:8080"], Going(), ask)] == [
+                (second, "http://blue:8080")
+            ]
             return
         middle["clusters/m/migrate"] = blue
         onward = {"migrated": True, "migratedClusterUrl": {"serviceUrl": second}}
         first_paths = {"clusters": ["f"], "brokers/f": ["f:1"], "clusters/f/migrate": onward}
         with green(first_paths) as first:
-            assert find_cycle(first, ["blue:8080"], ask) == [first, second, "http://blue:8080"]
+            assert [*find_cycles(first, ["blue:8080"], Going(), ask)] == [
+                (first, second, "http://blue:8080")
+            ]
             [(rule, _)] = green_flaws(Target(serviceUrl=first), ["blue:8080"], (), ask)
             assert rule == "migration-cycle"
-            assert find_cycle(first, ["elsewhere:8080"], ask) == []
+            assert find_cycles(first, ["elsewhere:8080"], Going(), ask) == {}
 
 
 def test_a_cycle_through_what_stands_in_front_of_blue_is_found() -> None:
@@ -460,8 +469,8 @@ def test_a_cycle_through_what_stands_in_front_of_blue_is_found() -> None:
         back = {"migrated": True, "migratedClusterUrl": {"serviceUrl": front}}
         paths = {"clusters": ["m"], "brokers/m": ["m:8080"], "clusters/m/migrate": back}
         with green(paths) as url:
-            assert find_cycle(url, ["blue:8080"], ask) == [url, front]
-            assert find_cycle(url, ["elsewhere:8080"], ask) == []
+            assert [*find_cycles(url, ["blue:8080"], Going(), ask)] == [(url, front)]
+            assert find_cycles(url, ["elsewhere:8080"], Going(), ask) == {}
 
 
 @pytest.mark.parametrize(
@@ -508,15 +517,179 @@ def test_a_namespace_that_green_sends_on_is_no_target(migrated: bool) -> None:
     paths: dict[str, Any] = {"clusters": ["green"], "brokers/green": ["g:8080"]}
     paths["namespaces/t/one"] = {"migrated": migrated}
     with green(paths) as url:
-        found = list(green_flaws(Target(serviceUrl=url), (), (), ask, "t/one"))
+        found = list(green_flaws(Target(serviceUrl=url), (), (), ask, Going("t/one")))
         assert [rule for rule, _ in found] == ["migration-cycle"] * migrated
-        assert list(green_flaws(Target(serviceUrl=url), (), (), ask, "t/two")) == []
+        assert list(green_flaws(Target(serviceUrl=url), (), (), ask, Going("t/two"))) == []
+
+
+Serving = Callable[..., str]
+
+
+@pytest.fixture
+def serving() -> Iterator[Serving]:
+    """Serves clusters of trimtab, each with what migrates from it."""
+    with ExitStack() as stack:
+
+        def serve(*migrations: Migration, cluster: str = "green", **more: object) -> str:
+            told = [{"migration": msgspec.to_builtins(each)} for each in migrations]
+            paths = {
+                "clusters": [cluster],
+                f"brokers/{cluster}": [f"{cluster}:8080"],
+                f"/trimtab/v1/clusters/{cluster}/migrations": told,
+            }
+            return stack.enter_context(green(paths | more))
+
+        yield serve
+
+
+BLUE = "http://blue:8080"
+
+
+def going_to(web: str, scope: str, **more: object) -> Migration:
+    it = Migration("m", "green", scope, Target(serviceUrl=web, brokerServiceUrl="pulsar://x:1"))
+    return replace(it, **more)  # type: ignore[arg-type]
+
+
+def cycles(web: str, going: Going) -> dict[tuple[str, ...], list[str]]:
+    return find_cycles(web, ["blue:8080"], going, ask)
+
+
+def test_all_that_green_sends_back_to_blue_is_named_before_anything_changes(
+    serving: Serving,
+) -> None:
+    """It migrates no cluster: only its namespaces and topics have targets of their own."""
+    topic = "persistent://t/two/x"
+    third = serving(going_to(BLUE, topic), cluster="third")
+    elsewhere = serving(cluster="elsewhere")
+    url = serving(
+        going_to(BLUE, "t/one"),
+        going_to(BLUE, "t/zero", state=MigrationState.COMPLETED),
+        going_to(third, "t/two"),
+        going_to(elsewhere, "t/three"),
+        going_to(BLUE, "t/four", state=MigrationState.ROLLED_BACK),
+    )
+    assert cycles(url, Going()) == {(url, BLUE): ["t/one", "t/zero"], (url, third, BLUE): [topic]}
+    said = [
+        (rule, text)
+        for rule, text in green_flaws(Target(serviceUrl=url), ["blue:8080"], (), ask)
+        if "migrates" in text
+    ]
+    assert sorted(said) == sorted(
+        [
+            (
+                "migration-cycle",
+                f"target: green migrates t/one, t/zero too, and the way leads back here: "
+                f"{url} -> {BLUE}",
+            ),
+            (
+                "migration-cycle",
+                f"target: green migrates {topic} too, and the way leads back here: "
+                f"{url} -> {third} -> {BLUE}",
+            ),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("going", "scopes"),
+    [
+        (Going("t/one"), ["t/one"]),
+        (Going("persistent://t/one/x"), ["persistent://t/one/x"]),
+        (Going("t/two"), []),
+        (Going("persistent://t/two/x"), []),
+        # They are elsewhere already, and do not go with the rest.
+        (Going(CLUSTER, apart=["t/one"]), []),
+        (Going(CLUSTER, apart=["t/two"]), ["t/one"]),
+    ],
+)
+def test_only_what_goes_to_green_can_come_back(
+    serving: Serving, going: Going, scopes: list[str]
+) -> None:
+    url = serving(going_to(BLUE, "t/one"))
+    assert [*cycles(url, going).values()] == [scopes] * bool(scopes)
+
+
+def test_a_part_that_has_gone_elsewhere_from_green_does_not_come_back_with_the_rest(
+    serving: Serving,
+) -> None:
+    url = serving(going_to(BLUE, CLUSTER, apart=("t/one",)))
+    assert cycles(url, Going("t/one")) == {}
+    assert cycles(url, Going("t/two")) == {(url, BLUE): ["t/two"]}
+
+
+def test_a_way_that_leads_from_one_scope_into_another_is_no_cycle(serving: Serving) -> None:
+    third = serving(going_to(BLUE, "t/two"), cluster="third")
+    url = serving(going_to(third, "t/one"))
+    assert cycles(url, Going()) == {}
+
+
+def test_a_chain_of_clusters_that_leads_nowhere_ends(serving: Serving) -> None:
+    last = serving(going_to(BLUE, CLUSTER), cluster="last")
+    for number in range(MOST_HOPS):
+        last = serving(going_to(last, CLUSTER), cluster=f"c{number}")
+    assert cycles(last, Going()) == {}
+    both = list[Any]()
+    told = {"/trimtab/v1/clusters/circle/migrations": both}
+    url = serving(cluster="circle", **told)
+    both.append(msgspec.to_builtins({"migration": going_to(url, CLUSTER)}))
+    assert cycles(url, Going()) == {}
+
+
+@pytest.mark.parametrize(
+    "told", [{"state": "running"}, {"state": "running", "scope": "t/one", "target": 7}, 3, None]
+)
+def test_what_another_version_says_of_its_migrations_is_left_out(
+    serving: Serving, told: object
+) -> None:
+    url = serving(**{"/trimtab/v1/clusters/green/migrations": [told, {"migration": told}]})
+    assert cycles(url, Going()) == {}
+
+
+def test_a_namespace_that_a_pulsar_sends_back_by_its_flag_is_found() -> None:
+    """Its cluster does not migrate, but has the URL that the flags of namespaces follow."""
+    paths: dict[str, Any] = {"clusters": ["green"], "brokers/green": ["g:8080"]}
+    paths |= {f"namespaces/t/{name}": {"migrated": name != "two"} for name in ("one", "two", "six")}
+    going = Going(CLUSTER, ["t/six"], lambda: ["t/one", "t/six", "t/two"])
+    heard = list[Heard]()
+    with green(paths, heard) as url:
+        assert cycles(url, going) == {}
+        # Without a URL no flag has an effect.
+        assert not any(each.path.startswith("namespaces") for each in heard)
+        paths["clusters/green/migrate"] = {
+            "migrated": False,
+            "migratedClusterUrl": {"serviceUrl": BLUE},
+        }
+        assert cycles(url, going) == {(url, BLUE): ["t/one"]}
+        assert cycles(url, Going("t/two")) == {}
+        assert cycles(url, Going("persistent://t/one/x")) == {(url, BLUE): ["persistent://t/one/x"]}
+        target = Target(serviceUrl=url)
+        [(rule, _)] = green_flaws(target, ["blue:8080"], (), ask, Going("t/one"))
+        assert rule == "migration-cycle"
+
+
+def test_a_plan_names_what_would_come_back_with_all_else_that_is_wrong(
+    api: TestClient, job: PromptJob, serving: Serving
+) -> None:
+    here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
+    before = api.get(here).json()
+    back = going_to(f"http://{A}", "c/one")
+    theirs = {"tenants/c": {"allowedClusters": ["east"]}}
+    url = serving(back, **theirs)
+    assert api.put("/admin/v2/namespaces/c/one").status_code == 204
+    for scope in (CLUSTER, "c/one"):
+        body = {"target": urls(url), "scope": scope, "errors": 2.0}
+        refused = api.post(here, json=body)
+        for word in ("gate: errors", "allowed-clusters", f"back here: {url} -> http://{A}"):
+            assert word in refused.json()["reason"]
+    assert api.get(here).json() == before
+    other = {"target": urls(url), "scope": "d/one"}
+    assert api.post(here, json=other, params={"dryRun": True}).status_code == 200
 
 
 def test_a_cycle_by_tls_alone_is_found() -> None:
     blue = {"migrated": True, "migratedClusterUrl": {"serviceUrlTls": "https://blue:8443"}}
     with green({"clusters": ["m"], "clusters/m/migrate": blue}) as url:
-        assert find_cycle(url, ["blue:8443"], ask) == [url, "https://blue:8443"]
+        assert [*find_cycles(url, ["blue:8443"], Going(), ask)] == [(url, "https://blue:8443")]
 
 
 def test_what_answers_nonsense_is_not_green() -> None:

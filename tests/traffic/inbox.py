@@ -34,6 +34,16 @@ def send(client: Client, producer: Producer, *numbers: int) -> None:
         client.send(producer, f"key-{number % 3}", str(number))
 
 
+def talking(client: Client) -> tuple[Inbox, Consumer, Producer]:
+    """A consumer and a producer of the topic, of which one message has arrived."""
+    inbox = Inbox()
+    consumer = attached(client, inbox)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(inbox, 1)
+    return inbox, consumer, producer
+
+
 def arrived(inbox: Inbox, messages: int) -> None:
     eventually(lambda: len(inbox.got) >= messages, f"{messages} messages", 30)
 

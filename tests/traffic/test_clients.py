@@ -11,7 +11,7 @@ from simulation.traffic.client import Client, TooOld
 from simulation.traffic.producer import Producer
 from simulation.traffic.standing import Step
 from tests.support.waiting import eventually
-from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
+from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, talking, texts
 from tests.traffic.town import BUNDLE, TOPIC, Home, Town, town
 from trimtab.migration.migration import Target
 
@@ -77,11 +77,7 @@ def test_a_consumer_that_only_waits_notices_that_its_broker_has_lost_the_topic(
 
 
 def test_clients_find_another_broker_when_theirs_is_gone(blue: Town, client: Client) -> None:
-    inbox = Inbox()
-    attached(client, inbox)
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    arrived(inbox, 1)
+    inbox, _, producer = talking(client)
     gone = home(blue, 0)
     gone.kill()
     send(client, producer, 1)

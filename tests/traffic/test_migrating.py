@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -11,7 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from agent.migration.port import CannotMigrate, Migrating
+from agent.migration.port import CannotMigrate, Migrating, TopicLost
+from control.cycles import Going
 from control.green import green_flaws, green_notes
 from control.green_admin import ask
 from deploy.ports import LOOPBACK
@@ -37,7 +40,7 @@ from simulation.traffic.topic_log import Topic
 from tests.faults.proxy import Proxy
 from tests.support.green_server import green as answering
 from tests.support.waiting import eventually
-from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
+from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, talking, texts
 from tests.traffic.moving import At, Mover, Trip
 from tests.traffic.town import BUNDLE, TOPIC, Town, town
 from trimtab.migration.migration import Target
@@ -81,12 +84,12 @@ def test_green_is_asked_at_any_of_its_brokers(
     broker.create_on(green.urls, TOPIC)
 
 
-def test_an_example_cluster_can_be_green_of_a_plan(blue: Town, green: Town) -> None:
+def test_an_example_cluster_can_be_via_a_plan(blue: Town, green: Town) -> None:
     """By all that the control plane asks before it begins."""
     own = [home.name for home in blue.homes]
-    assert list(green_flaws(green.urls, own, ["t"], ask, "t/ns")) == []
+    assert list(green_flaws(green.urls, own, ["t"], ask, Going("t/ns"))) == []
     assert list(green_notes(green.urls, 1.0, 0.85, ask)) == []
-    [(rule, said)] = green_flaws(blue.urls, own, ["t"], ask, "t/ns")
+    [(rule, said)] = green_flaws(blue.urls, own, ["t"], ask, Going("t/ns"))
     assert (rule, said.endswith("green is blue")) == ("invalid-target", True)
 
 
@@ -151,11 +154,7 @@ def test_a_next_owner_that_is_told_before_it_serves_does_it_with_its_first_chang
     blue: Town, green: Town, broker: MigratingBroker, client: Client
 ) -> None:
     """As after a crash between the record and what follows from it."""
-    inbox = Inbox()
-    attached(client, inbox)
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    arrived(inbox, 1)
+    inbox, _, producer = talking(client)
     broker.create_on(green.urls, TOPIC)
     other = blue.homes[1].broker
     other.terminate(TOPIC, green.urls)
@@ -206,11 +205,7 @@ def test_a_bundle_that_leaves_takes_what_was_told_of_its_topics_with_it(
 def test_a_topic_that_green_has_not_written_comes_back_with_its_clients(
     blue: Town, green: Town, broker: MigratingBroker, client: Client
 ) -> None:
-    inbox = Inbox()
-    consumer = attached(client, inbox)
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    arrived(inbox, 1)
+    inbox, consumer, producer = talking(client)
     moved(broker, green, consumer)
     for _ in range(2):
         assert broker.take_back(TOPIC, green.urls)
@@ -241,8 +236,11 @@ def moved(broker: MigratingBroker, green: Town, consumer: Consumer) -> None:
     eventually(lambda: consumer.cluster == "green", "it is on green", 20)
 
 
-def test_a_green_that_knows_no_give_back_keeps_its_topics(broker: MigratingBroker) -> None:
+def test_a_green_that_knows_no_give_back_keeps_its_topics(
+    broker: MigratingBroker, client: Client
+) -> None:
     """As a real Pulsar: nothing is ended there that could have been written."""
+    attached(client, Inbox())
     with ThreadingHTTPServer((LOOPBACK, 0), BaseHTTPRequestHandler) as other:
         Thread(target=other.serve_forever, daemon=True).start()
         target = Target(serviceUrl=f"http://{LOOPBACK}:{other.server_address[1]}")
@@ -333,11 +331,7 @@ def test_a_green_that_is_blue_gets_no_topic_and_gives_back_all(
     blue: Town, broker: MigratingBroker, client: Client
 ) -> None:
     """The plan refuses it; what was begun all the same ended nowhere, and a rollback left it so."""
-    inbox = Inbox()
-    attached(client, inbox)
-    producer = client.producer(TOPIC, "p")
-    send(client, producer, 0)
-    arrived(inbox, 1)
+    inbox, _, producer = talking(client)
     with pytest.raises(CannotMigrate, match="green is the cluster that is left"):
         broker.create_on(blue.urls, TOPIC)
     assert stood(blue).standing == "active"
@@ -349,6 +343,34 @@ def test_a_green_that_is_blue_gets_no_topic_and_gives_back_all(
     send(client, producer, 1)
     arrived(inbox, 2)
     assert inbox.got == texts(0, 1)
+
+
+def test_a_topic_that_blue_has_lost_is_served_by_green_again(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    """Green may have ended it already, and an answer been lost: nobody would serve it."""
+    inbox = Inbox()
+    consumer = attached(client, inbox)
+    moved(broker, green, consumer)
+    lose(blue.path)
+    for ended in (False, True):
+        if ended:
+            assert green.homes[0].broker.give_back(TOPIC, blue.urls).ended
+        with pytest.raises(TopicLost, match=f"{TOPIC} is not in the file of blue"):
+            broker.take_back(TOPIC, green.urls)
+        assert stood(green).standing == "active"
+        assert green.homes[0].broker.backlog(TOPIC) == {"s": 0}
+    blue.give(None)
+    # Whoever serves it may know it.
+    with pytest.raises(CannotMigrate, match="not served here"):
+        broker.take_back(TOPIC, green.urls)
+
+
+def lose(file: Path) -> None:
+    """As a disk does that is restored without the newest topics."""
+    with closing(sqlite3.connect(file)) as topics:
+        topics.execute("DELETE FROM topics WHERE name = ?", (TOPIC,))
+        topics.commit()
 
 
 def test_no_subscription_is_made_while_a_topic_is_held(
