@@ -10,6 +10,7 @@ from typing import Final, Self
 from pydantic import BaseModel, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings
 
+from sinks.environment import misconfigured
 from sinks.errors import Misconfigured
 from sinks.tls_files import check_ca
 
@@ -104,5 +105,4 @@ def access_of_environment() -> GreenAccess:
     try:
         return _Environment().green
     except ValidationError as error:
-        said = "; ".join(problem["msg"] for problem in error.errors(include_input=False))
-        raise Misconfigured(f"green: {said}") from None
+        raise misconfigured("green", error) from None

@@ -9,7 +9,7 @@ from typing import Final, Literal, Self
 from pydantic import BaseModel, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings
 
-from sinks.errors import Misconfigured
+from sinks.environment import misconfigured
 from sinks.tls_files import check_ca, check_pair
 
 NEXT_STEP: Final = (
@@ -138,8 +138,7 @@ def security_of_environment() -> KafkaSecurity:
     try:
         return _Environment().security
     except ValidationError as error:
-        said = "; ".join(problem["msg"] for problem in error.errors(include_input=False))
-        raise Misconfigured(f"kafka.security: {said}") from None
+        raise misconfigured("kafka.security", error) from None
 
 
 def _quoted(text: str) -> str:
