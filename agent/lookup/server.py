@@ -91,12 +91,18 @@ class Lookup:
         self._open_until = -math.inf
 
     def lookup(
-        self, topic: str, *, authoritative: bool = False, avoid: Avoid | None = None
+        self,
+        topic: str,
+        *,
+        authoritative: bool = False,
+        avoid: Avoid | None = None,
+        here: bool = False,
     ) -> Answer:
         """Answer a lookup within the settings' patience, plus the time of the store's answers.
 
         ``authoritative``: decide here, overriding the settings. ``avoid``: the place that an
-        earlier answer named, where the client was not served.
+        earlier answer named, where the client was not served. ``here``: answer the owner in this
+        cluster, though clients are sent to another one: it says what became of the topic.
         """
         try:
             name, namespace = parse_topic(topic)
@@ -104,11 +110,11 @@ class Lookup:
         except ValueError as error:
             return answer_failed(Cause.BAD_TOPIC, f"{error}; give the topic's whole name")
         try:
-            target = self._moved.find(name, namespace)
+            target = None if here else self._moved.find(name, namespace)
             if target is not None:
                 return answer_migrated(target)
             answer = self._answer(namespace, where, authoritative, avoid)
-            if answer.cause is Cause.UNKNOWN_NAMESPACE:
+            if answer.cause is Cause.UNKNOWN_NAMESPACE and not here:
                 target = self._moved.taken_over(name)
             return answer if target is None else answer_migrated(target)
         except Closed as error:

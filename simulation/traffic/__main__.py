@@ -54,8 +54,11 @@ def run(  # noqa: PLR0913 - the options of the command
     def look_up(topic: str, avoid: Avoid | None) -> Answer:
         return lookup.lookup(topic, avoid=avoid)
 
+    def find_owner(topic: str) -> Answer:
+        return lookup.lookup(topic, here=True)
+
     server = Server(mine.desk, look_up, broker, (host, port), needs)
-    admin = Admin(mine, look_up, (host, int(web_port)))
+    admin = Admin(mine, find_owner, (host, int(web_port)))
     agents = AgentSettings(
         cluster,
         broker,

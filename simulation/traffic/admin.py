@@ -13,6 +13,7 @@ All below /admin/v2/. A topic of another broker is answered with 307 to that one
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -21,11 +22,11 @@ import msgspec
 
 from agent.migration.port import CannotMigrate
 from simulation.traffic.migrating import MigratingBroker
-from simulation.traffic.server import LookUp
 from simulation.traffic.standing import Standing
 from sinks.kafka.readable import MALFORMED
 from trimtab.migration.migration import Target
 from trimtab.wire.load_report import encode
+from trimtab.wire.lookup import Answer
 
 PREFIX: Final = "/admin/v2/"
 
@@ -41,8 +42,12 @@ class Reply(NamedTuple):
 class Admin:
     """Listens from its making on; ``start`` serves."""
 
-    def __init__(self, broker: MigratingBroker, look_up: LookUp, address: tuple[str, int]) -> None:
-        self._broker, self._look_up = broker, look_up
+    def __init__(
+        self, broker: MigratingBroker, find_owner: Callable[[str], Answer], address: tuple[str, int]
+    ) -> None:
+        """``find_owner``: `agent.lookup.server.Lookup.lookup` with ``here``. Another cluster asks
+        for topics that have gone on from here too, and their owner knows where they are."""
+        self._broker, self._find_owner = broker, find_owner
         admin = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -130,7 +135,7 @@ class Admin:
         }
 
     def _elsewhere(self, topic: str, path: str) -> Reply:
-        answer = self._look_up(topic, None)
+        answer = self._find_owner(topic)
         web = answer.urls.web if answer.urls else None
         if web is None:
             return Reply(503, _says(answer.says or f"nobody serves {topic} now"))

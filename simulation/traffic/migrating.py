@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
-from agent.migration.port import CannotMigrate, TopicLost
+from agent.migration.port import AskAgain, CannotMigrate, TopicLost
 from agent.reports.host import HostUsage
 from simulation.traffic.attached import Key
 from simulation.traffic.broker import TrafficBroker
@@ -77,6 +77,10 @@ class MigratingBroker(TrafficBroker):
 
     def hold(self, topic: str) -> None:
         with self.desk.lock:
+            known = self.desk.log.look(topic)
+            removed = known is not None and known.standing is Standing.REMOVED
+            if removed and self.desk.token(topic) is not None:
+                raise CannotMigrate(f"{topic} was given back to another cluster meanwhile")
             self.desk.withheld.add(topic)
             self.desk.attached.answer_producers(topic, lambda name: withheld(Key(topic, name)))
 
@@ -139,21 +143,42 @@ class MigratingBroker(TrafficBroker):
     # What green does for blue
 
     def give_back(self, topic: str, target: Target) -> GivenBack:
-        """End the topic here and send its clients to ``target``, unless it has taken a write; then
-        nothing changes. What ends is told with its subscriptions, each time anew: the answer may
-        be lost."""
+        """End the topic here and send its clients to ``target``, unless it has taken a write, or
+        has gone on to another cluster, which may have; then nothing changes. What ends is told with
+        its subscriptions, each time anew: the answer may be lost."""
         log = self.desk.log
         if topic == self._asked_of:
             # Nothing was written elsewhere: it is served here again.
             return GivenBack(ended=True)
-        with self._changing(topic, make=True) as known:
-            if known.written:
-                return GivenBack(ended=False)
-            after = log.step(known, Step.TERMINATE, target)
-            after = log.step(after, Step.REMOVE, target)
-            names = log.subscriptions(after)
+        with self.desk.lock:
+            is_here = log.look(topic) is not None
+            with self._changing(topic, make=True) as known:
+                if known.written or self._has_gone_on(known, target, is_here=is_here):
+                    return GivenBack(ended=False)
+                after = self._give_up(known, target)
+                names = log.subscriptions(after)
         self._send_all_to(after)
         return GivenBack(ended=True, subscriptions=names)
+
+    def _give_up(self, topic: Topic, target: Target) -> Topic:
+        after = self.desk.log.step(topic, Step.TERMINATE, target)
+        return self.desk.log.step(after, Step.REMOVE, target)
+
+    def _has_gone_on(self, topic: Topic, home: Target, *, is_here: bool) -> bool:
+        """Whether the topic's clients are sent to another cluster than ``home``, by the file or by
+        the record, which is written first; raises CannotMigrate while they may be soon.
+        ``is_here``: the file knew of it before."""
+        if topic.standing is not Standing.ACTIVE:
+            return not is_same_cluster(topic.urls, home)
+        if topic.name in self.desk.withheld:
+            raise CannotMigrate(f"{topic.name} is about to go on to another cluster")
+        try:
+            return self._green_for(topic.name) is not None
+        except AskAgain as error:
+            if is_here:
+                # New ones begin elsewhere; this one does not.
+                return False
+            raise CannotMigrate(str(error)) from error
 
     def create(self, topic: str) -> bool:
         """Make the topic, or make it anew after it was given back; whether it was not there."""
@@ -162,7 +187,7 @@ class MigratingBroker(TrafficBroker):
         with self._changing(topic, make=True) as known:
             new = known.next == 0 and not self.desk.log.backlogs(known)
             if known.standing is Standing.REMOVED:
-                self.desk.log.step(known, Step.REOPEN, Target())
+                self.desk.log.step(known, Step.REOPEN, Target(), made_anew=True)
                 return True
             return new
 
@@ -238,3 +263,10 @@ class MigratingBroker(TrafficBroker):
                     yield known
             except (Fenced, IllegalStep, sqlite3.OperationalError) as error:
                 raise CannotMigrate(str(error)) from error
+
+
+def is_same_cluster(one: Target, other: Target) -> bool:
+    """Whether URLs are of one cluster: each broker may have been started with a list of its own."""
+    return any(
+        hosts_of(url) & hosts_of(other.urls().get(name, "")) for name, url in one.urls().items()
+    )

@@ -83,14 +83,14 @@ class Topic(NamedTuple):
     standing: Standing
     urls: Target
     first: int
-    """The next entry when it became active last."""
+    """The next entry when another cluster handed it over last; 0 if none did."""
     next: int
     fence: Epoch
     """The highest token that it has seen."""
 
     @property
     def written(self) -> bool:
-        """Whether it has taken a write since it became active last."""
+        """Whether it has taken a write since another cluster handed it over."""
         return self.next > self.first
 
 
@@ -164,9 +164,12 @@ class TopicLog:
         made = self._file.execute(_MAKE, (name, namespace, where, *fence, active.value, empty))
         return Topic(name, made.lastrowid or 0, active, Target(), 0, 0, fence)
 
-    def step(self, topic: Topic, step: Step, urls: Target | None = None) -> Topic:
+    def step(
+        self, topic: Topic, step: Step, urls: Target | None = None, *, made_anew: bool = False
+    ) -> Topic:
         """Carry out a step of `simulation.traffic.standing`; raises IllegalStep, also for the
-        removal of what a subscription has still to read."""
+        removal of what a subscription has still to read. ``made_anew``: another cluster hands it
+        over, and what was written before that does not count."""
         standing = stand_after(topic.name, topic.standing, step)
         left = sum(self.backlogs(topic).values()) if step is Step.REMOVE else 0
         if left:
@@ -174,7 +177,7 @@ class TopicLog:
         if standing is topic.standing and urls in (None, topic.urls):
             return topic
         urls = topic.urls if urls is None else urls
-        first = topic.next if step is Step.REOPEN else topic.first
+        first = topic.next if made_anew else topic.first
         place = (standing.value, msgspec.json.encode(urls), first, topic.id)
         self._file.execute(_STAND, place)
         if standing is Standing.REMOVED:

@@ -168,8 +168,12 @@ def test_a_removed_topic_remembers_who_wrote_and_comes_back_with_its_subscriptio
     with log.transaction():
         log.acknowledge(found_in(log), "s", 1)
         log.release(found_in(log), "s")
-    assert not stand(log, Step.TERMINATE, Step.REMOVE, Step.REOPEN).written
+    # What it took counts, if it is asked for by the cluster that handed it over.
+    assert stand(log, Step.TERMINATE, Step.REMOVE, Step.REOPEN).written
     assert values(log) == []
+    assert stand(log, Step.TERMINATE, Step.REMOVE).standing is Standing.REMOVED
+    with log.transaction():
+        assert not log.step(found_in(log), Step.REOPEN, GREEN, made_anew=True).written
     append(log, 1, 2)
     assert values(log) == ["p-2"]
     assert found(log).written

@@ -15,7 +15,15 @@ from simulation.traffic.topic_log import TopicLog
 from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.wire.load_report import UNKNOWN_RESOURCE
-from trimtab.wire.lookup import Answer, AnswerKind, Avoid, Cause, ServiceUrls, answer_retry
+from trimtab.wire.lookup import (
+    Answer,
+    AnswerKind,
+    Avoid,
+    Cause,
+    ServiceUrls,
+    answer_migrated,
+    answer_retry,
+)
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 TOPIC = "persistent://t/ns/orders"
@@ -43,10 +51,10 @@ class Home:
         town = self._town
         self.log = TopicLog(town.path, town.name)
         self.broker = self._kind(self.log, [BUNDLE], lambda: IDLE, home=town.urls)
-        self.broker.follow(lambda bundle: town.token(self.name, bundle), lambda _: town.new_topics)
+        self.broker.follow(lambda bundle: town.token(self.name, bundle), town.green_for)
         door = (LOOPBACK, self._port)
         self.server = Server(self.broker.desk, town.look_up, self.name, door, self._needs)
-        self.admin = Admin(self.broker, town.look_up, (LOOPBACK, self._web_port))
+        self.admin = Admin(self.broker, town.find_owner, (LOOPBACK, self._web_port))
         self.server.start()
         self.admin.start()
         self.alive = True
@@ -77,6 +85,8 @@ class Town:
         self.owner: Home | None = self.homes[0]
         self.avoided: list[Avoid] = []
         self.new_topics: Target | None = None
+        self.gone: dict[str, Target] = {}
+        """Topics whose record says that nothing of them is left here."""
 
     def give(self, home: Home | None) -> None:
         """Have another broker own everything, without a word to the one before."""
@@ -87,9 +97,16 @@ class Town:
         owned = self.owner is not None and self.owner.name == name and bundle == BUNDLE
         return self.epoch if owned else None
 
-    def look_up(self, _topic: str, avoid: Avoid | None) -> Answer:
+    def look_up(self, topic: str, avoid: Avoid | None) -> Answer:
         if avoid is not None:
             self.avoided.append(avoid)
+        gone = self.gone.get(topic)
+        return self.find_owner(topic) if gone is None else answer_migrated(gone)
+
+    def green_for(self, topic: str) -> Target | None:
+        return self.gone.get(topic, self.new_topics)
+
+    def find_owner(self, _topic: str) -> Answer:
         if self.owner is None:
             return answer_retry(Cause.HAND_OVER)
         return Answer(

@@ -1,0 +1,118 @@
+"""Topics that go on from green, and that come home: one place takes their writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.migration.port import CannotMigrate
+from simulation.traffic.client import Client
+from simulation.traffic.consumer import Consumer
+from simulation.traffic.migrating import MigratingBroker
+from simulation.traffic.standing import Standing
+from tests.support.waiting import eventually
+from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
+from tests.traffic.town import TOPIC, Town, town
+
+
+@pytest.fixture
+def teal(tmp_path: Path) -> Iterator[Town]:
+    with town(tmp_path, "teal") as made:
+        yield made
+
+
+def owner(of: Town) -> MigratingBroker:
+    assert of.owner is not None
+    return of.owner.broker
+
+
+def standing(of: Town) -> Standing:
+    return owner(of).known(TOPIC).standing
+
+
+def hand_on(there: Town, here: Town, consumer: Consumer) -> None:
+    """Take the topic from one cluster to the next, whole, with its consumer, as agents do."""
+    broker = owner(here)
+    broker.create_on(there.urls, TOPIC)
+    broker.hold(TOPIC)
+    broker.terminate(TOPIC, there.urls)
+    eventually(lambda: broker.backlog(TOPIC) == {"s": 0}, "it is drained", 20)
+    broker.redirect(TOPIC, "s", there.urls)
+    here.gone[TOPIC] = there.urls
+    broker.remove(TOPIC, there.urls)
+    eventually(lambda: consumer.cluster == there.name, f"it is on {there.name}", 20)
+
+
+def test_a_rollback_leaves_a_topic_that_has_gone_on_from_green_though_green_took_no_write(
+    blue: Town, green: Town, teal: Town, client: Client
+) -> None:
+    """The cluster after it has: blue would have been a second place that takes writes."""
+    inbox = Inbox()
+    consumer = attached(client, inbox)
+    hand_on(green, blue, consumer)
+    hand_on(teal, green, consumer)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    for home in green.homes:
+        # Asked of any broker, and again, as its answer may be lost.
+        green.give(home)
+        assert not owner(blue).take_back(TOPIC, green.urls)
+    send(client, producer, 1)
+    arrived(inbox, 2)
+    assert (inbox.got, consumer.cluster) == (texts(0, 1), "teal")
+    assert (standing(blue), standing(teal)) == (Standing.REMOVED, Standing.ACTIVE)
+
+
+def test_a_topic_whose_record_sends_it_on_stays_before_its_broker_has_followed(
+    blue: Town, green: Town, teal: Town, client: Client
+) -> None:
+    hand_on(green, blue, attached(client, Inbox()))
+    green.gone[TOPIC] = teal.urls
+    assert not owner(blue).take_back(TOPIC, green.urls)
+    assert standing(green) is Standing.ACTIVE
+
+
+def test_a_topic_is_not_given_back_while_green_hands_it_on(
+    blue: Town, green: Town, teal: Town, client: Client
+) -> None:
+    """Whichever was first: the other one waits, or does nothing."""
+    hand_on(green, blue, attached(client, Inbox()))
+    owner(green).hold(TOPIC)
+    with pytest.raises(CannotMigrate, match="about to go on"):
+        owner(blue).take_back(TOPIC, green.urls)
+    owner(green).release(TOPIC)
+    owner(green).create_on(teal.urls, TOPIC)
+    assert owner(blue).take_back(TOPIC, green.urls)
+    with pytest.raises(CannotMigrate, match="was given back"):
+        owner(green).hold(TOPIC)
+
+
+def test_a_topic_that_green_has_written_stays_though_it_was_taken_back_from_the_next_cluster(
+    blue: Town, green: Town, teal: Town, client: Client
+) -> None:
+    inbox = Inbox()
+    consumer = attached(client, inbox)
+    hand_on(green, blue, consumer)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(inbox, 1)
+    hand_on(teal, green, consumer)
+    assert owner(green).take_back(TOPIC, teal.urls)
+    green.gone.clear()
+    owner(green).reopen(TOPIC)
+    assert not owner(blue).take_back(TOPIC, green.urls)
+    send(client, producer, 1)
+    arrived(inbox, 2)
+    assert inbox.got == texts(0, 1)
+
+
+def test_a_cluster_is_known_by_any_of_its_brokers(blue: Town, green: Town, client: Client) -> None:
+    """Blue's next owner was started with another list of them: green's answer is the same."""
+    hand_on(green, blue, attached(client, Inbox()))
+    assert owner(blue).take_back(TOPIC, green.urls)
+    home, lone = blue.urls, blue.homes[0].url
+    asked = home.__class__(brokerServiceUrl=lone)
+    assert owner(green).give_back(TOPIC, asked).ended
