@@ -361,7 +361,7 @@ def test_a_topic_that_blue_has_lost_is_served_by_green_again(
         assert stood(green).standing == "active"
         assert green.homes[0].broker.backlog(TOPIC) == {"s": 0}
     blue.give(None)
-    # Whoever serves it may know it.
+    # The broker that serves it may know it.
     with pytest.raises(CannotMigrate, match="not served here"):
         broker.take_back(TOPIC, green.urls)
 
