@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from http.client import HTTPException, HTTPMessage
 from ssl import SSLCertVerificationError
 from typing import IO, Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 from pydantic import SecretStr
 
+from sinks.deadline import within
 from sinks.green_access import NO_ACCESS, NOT_TRUSTED, WHO_ASKS, GreenAccess
 from trimtab.migration.migration import Target
 
@@ -36,6 +43,10 @@ class Elsewhere(NoAnswer):
     """It answers that another host has to be asked."""
 
 
+class TooSlow(NoAnswer):
+    """It is there, and has not answered in time."""
+
+
 class NotAllowed(NoAnswer):
     """It wants to know who asks, or lets others ask only; says what to set."""
 
@@ -56,10 +67,18 @@ def asking(green: Target, access: GreenAccess) -> Ask:
     """Asks green with what ``access`` has, and other clusters without its token; remembers what
     they answered."""
     others = access.model_copy(update={"token": SecretStr(""), "token_file": None})
+    slow = dict[str, TooSlow]()
 
     @cache
     def asked(web: str, path: str) -> Any:
-        return ask(web, path, access if web == green.web else others)
+        if web in slow:
+            # Each further question would take as long.
+            raise slow[web]
+        try:
+            return ask(web, path, access if web == green.web else others)
+        except TooSlow as error:
+            slow[web] = error
+            raise
 
     return asked
 
@@ -71,7 +90,7 @@ def ask(web: str, path: str, access: GreenAccess = NO_ACCESS) -> Any:
     opener = build_opener(_Redirects, HTTPSHandler(context=access.context()))
     scheme, _, rest = web.partition("://")
     servers, _, below = rest.partition("/")
-    problems = list[str]()
+    problems, is_slow = list[str](), False
     for server in filter(None, servers.split(",")):
         root = f"{scheme}://{server}/{below}".rstrip("/")
         url = root + (path if path.startswith("/") else f"/admin/v2/{path}")
@@ -81,16 +100,21 @@ def ask(web: str, path: str, access: GreenAccess = NO_ACCESS) -> Any:
             # A redirect may lead to a host that must not learn it.
             request.add_unredirected_header(name, value)
         try:
-            with opener.open(request, timeout=TIMEOUT_S) as answer:
-                return json.loads(answer.read(_MOST_BYTES))
+            return within(TIMEOUT_S, partial(_read, opener, request), lambda: None)
         except HTTPError as error:
             if error.code in WHO_ASKS:
                 said = f"{url} answers {error.code}: {access.say_refused()}"
                 raise NotAllowed(said) from error
             raise NoAnswer(f"{url} answers {error.code}{_MEANS.get(error.code, '')}") from error
         except (URLError, HTTPException, OSError, ValueError) as error:
+            is_slow = is_slow or isinstance(error, TimeoutError)
             problems.append(f"{url} does not answer: {_say(error)}")
-    raise NoAnswer("; ".join(problems))
+    raise (TooSlow if is_slow else NoAnswer)("; ".join(problems))
+
+
+def _read(opener: OpenerDirector, request: Request) -> Any:
+    with opener.open(request, timeout=TIMEOUT_S) as answer:
+        return json.loads(answer.read(_MOST_BYTES))
 
 
 def _say(error: Exception) -> str:

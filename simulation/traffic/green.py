@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from socket import SHUT_RDWR
 from ssl import SSLCertVerificationError
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, quote, urlsplit
@@ -12,6 +15,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 import msgspec
 
 from agent.migration.port import CannotMigrate
+from sinks.deadline import within
 from sinks.errors import Misconfigured
 from sinks.green_access import NO_ACCESS, NOT_TRUSTED, WHO_ASKS, GreenAccess
 from sinks.kafka.readable import MALFORMED
@@ -128,7 +132,7 @@ class Green:
     def _once(
         self, method: str, url: SplitResult, body: bytes, headers: Mapping[str, str]
     ) -> tuple[int, bytes, str]:
-        """Status, body and location of one answer."""
+        """Status, body and location of one answer, all of which has come in time."""
         left = self._until - self._clock()
         if left <= 0:
             raise CannotMigrate(f"green takes more than {ANSWER_S:g} s for one topic: it goes on")
@@ -137,12 +141,23 @@ class Green:
             if url.scheme == "https"
             else HTTPConnection(url.netloc, timeout=left)
         )
-        try:
-            line.request(method, url.path, body, headers)
-            answer = line.getresponse()
-            return answer.status, answer.read(), answer.headers.get("location", "")
-        finally:
-            line.close()
+
+        def ask() -> tuple[int, bytes, str]:
+            try:
+                line.request(method, url.path, body, headers)
+                answer = line.getresponse()
+                return answer.status, answer.read(), answer.headers.get("location", "")
+            finally:
+                line.close()
+
+        return within(left, ask, partial(_cut, line))
+
+
+def _cut(line: HTTPConnection) -> None:
+    """End what waits for it."""
+    with suppress(OSError, AttributeError):
+        # None before it is connected, which ends by its timeout.
+        line.sock.shutdown(SHUT_RDWR)
 
 
 def _path(topic: str) -> str:
