@@ -23,7 +23,9 @@ class Consumer(Link):
         """``listener``: gets each message, in a thread of the client that holds its lock."""
         super().__init__(topic, name)
         self.cluster = ""
-        """Whose log it reads."""
+        """Where it is attached."""
+        self._log: tuple[str, str] = ("", "")
+        """What its entries count up within: a log, or the cluster of a broker that names none."""
         self._listener = listener
         self._received = self._acknowledged = NONE
 
@@ -46,8 +48,9 @@ class Consumer(Link):
 
     def _begin(self, frame: Subscribed) -> None:
         self.opened()
-        if frame.cluster != self.cluster:
-            self.cluster = frame.cluster
+        self.cluster, log = frame.cluster, (frame.cluster, frame.log)
+        if log != self._log:
+            self._log = log
             self._received = self._acknowledged = NONE
         # Another consumer of the subscription may have acknowledged more.
         self._received = max(self._received, frame.entry - 1)

@@ -221,7 +221,7 @@ class Desk:
             return
         assert entry is not None
         self.attached.attach(key, work.session, entry, topic.fence)
-        work.answers.append(Subscribed(*key, self.log.cluster, entry))
+        work.answers.append(Subscribed(*key, self.log.cluster, entry, self.log.identity))
         work.wake.add(topic.name)
 
     def _acknowledge(self, work: _Work, frame: Ack) -> None:

@@ -110,12 +110,14 @@ class Subscribe(_Frame, frozen=True):
 
 
 class Subscribed(_Frame, frozen=True):
-    """The consumer is attached; ``entry`` comes next. Entries count up within ``cluster``."""
+    """The consumer is attached; ``entry`` comes next. Entries count up within ``log``, which is no
+    name: two clusters may have the same one. Empty: of a broker that has none."""
 
     topic: str
     name: str
     cluster: str
     entry: int
+    log: str = ""
 
 
 class Message(_Frame, frozen=True):

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Final, NamedTuple
 
 import msgspec
@@ -40,7 +41,9 @@ _SCHEMA: Final = (
     " PRIMARY KEY (topic, name)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS subscriptions (topic INTEGER, name TEXT, next INTEGER,"
     " here INTEGER, PRIMARY KEY (topic, name)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS identity (row INTEGER PRIMARY KEY CHECK (row = 1), id TEXT)",
 )
+_IDENTIFY: Final = "INSERT OR IGNORE INTO identity VALUES (1, ?)"
 _FIND: Final = (
     "SELECT id, standing, urls, first, next, generation, counter FROM topics WHERE name = ?"
 )
@@ -118,6 +121,10 @@ class TopicLog:
         )
         for statement in _SCHEMA:
             self._file.execute(statement)
+        self._file.execute(_IDENTIFY, (token_hex(8),))
+        [(found,)] = self._file.execute("SELECT id FROM identity")
+        self.identity: str = found
+        """The file's own: no other log's entries are numbered as its are."""
 
     def close(self) -> None:
         self._file.close()

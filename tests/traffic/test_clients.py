@@ -352,3 +352,25 @@ def test_a_withheld_topic_makes_producers_wait(blue: Town, client: Client) -> No
     home(blue, 0).broker.reopen(TOPIC)
     all_stored(producer)
     assert [e.value for e in home(blue, 0).log.read(TOPIC, 0, 9)] == texts(0, 1, 2)
+
+
+def test_clusters_of_one_name_have_two_logs(tmp_path: Path) -> None:
+    """A consumer took the first entries of green for those that it had read on blue."""
+    for each in ("one", "two"):
+        (tmp_path / each).mkdir()
+    with (
+        town(tmp_path / "one", "prod") as here,
+        town(tmp_path / "two", "prod") as there,
+        Client(here.url, "test") as client,
+    ):
+        inbox, consumer, producer = talking(client)
+        send(client, producer, 1)
+        arrived(inbox, 2)
+        broker = here.homes[0].broker
+        broker.create_on(there.urls, TOPIC)
+        broker.terminate(TOPIC, there.urls)
+        eventually(lambda: broker.backlog(TOPIC) == {"s": 0}, "it is drained", 20)
+        broker.redirect(TOPIC, "s", there.urls)
+        send(client, producer, 2, 3)
+        arrived(inbox, 4)
+        assert (inbox.got, consumer.cluster) == (texts(0, 1, 2, 3), "prod")
