@@ -4,6 +4,8 @@ begin at green, with the scope that would go there
 for each migration of a cluster there that has topics of the scope:
   go on to where it leads, with the topics that both have
   it leads to blue: a cycle
+One that was rolled back counts while topics stay where it took them: the cluster that they left
+sends their clients there, and does not take them again.
 A cluster, a namespace and a topic may each go elsewhere. Clusters of trimtab say all that migrates;
 of a Pulsar the cluster's flag is asked, and those of blue's namespaces, which share its URL.
 """
@@ -126,10 +128,17 @@ def _migrations(told: Iterable[Any]) -> Iterator[_Edge]:
     """All that migrates from a cluster of trimtab; what another version says is left out."""
     for each in told:
         it = each.get("migration") if isinstance(each, dict) else None
-        if isinstance(it, dict) and it.get("state") in _CLAIMING:
+        if isinstance(it, dict) and (it.get("state") in _CLAIMING or _stays(it)):
             scope, web = it.get("scope"), _web_of(it.get("target"))
             if isinstance(scope, str) and web:
                 yield _Edge(scope, web, tuple(map(str, it.get("apart") or ())))
+
+
+def _stays(migration: Mapping[str, Any]) -> bool:
+    """Whether topics stay on the other cluster."""
+    counts = migration.get("counts")
+    waves = counts if isinstance(counts, list) else []
+    return any(isinstance(each, dict) and each.get("stays") for each in waves)
 
 
 def _flags(web: str, cluster: str, going: Going, asked: Ask) -> Iterator[_Edge]:

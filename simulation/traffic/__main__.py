@@ -19,6 +19,7 @@ from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.server import Server
 from simulation.traffic.topic_log import TopicLog
 from sinks.green_access import access_of_environment
+from sinks.redis.migrations import Migrations
 from sinks.redis.server.connections import redis_client
 from trimtab.migration.migration import Target
 from trimtab.wire.lookup import Answer, Avoid
@@ -49,6 +50,7 @@ def run(  # noqa: PLR0913 - the options of the command
     mine = MigratingBroker(topics, own or (), HostSampler().sample, *urls, home, access)
     # It waits for nothing: other topics of a connection would wait too.
     settings = LookupSettings(cluster, broker, patience=0.0)
+    migrations = Migrations(redis_client(redis))
     lookup = Lookup(settings, redis_client(redis), np.random.default_rng())
 
     def look_up(topic: str, avoid: Avoid | None) -> Answer:
@@ -58,7 +60,12 @@ def run(  # noqa: PLR0913 - the options of the command
         return lookup.lookup(topic, here=True)
 
     server = Server(mine.desk, look_up, broker, (host, port), needs)
-    admin = Admin(mine, find_owner, (host, int(web_port)))
+    admin = Admin(
+        mine,
+        find_owner,
+        (host, int(web_port)),
+        lambda: migrations.read(cluster).values(),
+    )
     agents = AgentSettings(
         cluster,
         broker,

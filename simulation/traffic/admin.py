@@ -7,13 +7,17 @@ POST  persistent/T/N/NAME/give-back                 ClusterUrl: end it, unless i
 GET   persistent/T/N/NAME/stats                     messages, backlogs, whether it has migrated
 GET   clusters, brokers/CLUSTER                     its own cluster, and the ids of its brokers
 GET   broker-stats/load-report                      as the agent has sent it last
-All below /admin/v2/. A topic of another broker is answered with 307 to that one, as Pulsar does.
+All below /admin/v2/. And what `trimtab api` answers of migrations, to find clusters that migrate in
+a circle, but for their waves:
+GET   /trimtab/v1/clusters/CLUSTER/migrations
+A topic of another broker is answered with 307 to that one, as Pulsar does.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
@@ -23,8 +27,9 @@ import msgspec
 from agent.migration.port import CannotMigrate
 from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.standing import Standing
+from sinks.errors import SinkError
 from sinks.kafka.readable import MALFORMED
-from trimtab.migration.migration import Target
+from trimtab.migration.migration import Migration, Target
 from trimtab.wire.load_report import encode
 from trimtab.wire.lookup import Answer
 
@@ -43,11 +48,16 @@ class Admin:
     """Listens from its making on; ``start`` serves."""
 
     def __init__(
-        self, broker: MigratingBroker, find_owner: Callable[[str], Answer], address: tuple[str, int]
+        self,
+        broker: MigratingBroker,
+        find_owner: Callable[[str], Answer],
+        address: tuple[str, int],
+        migrations: Callable[[], Iterable[Migration]] = tuple,
     ) -> None:
         """``find_owner``: `agent.lookup.server.Lookup.lookup` with ``here``. Another cluster asks
-        for topics that have gone on from here too, and their owner knows where they are."""
-        self._broker, self._find_owner = broker, find_owner
+        for topics that have gone on from here too, and their owner knows where they are.
+        ``migrations``: those of its cluster; raises SinkError."""
+        self._broker, self._find_owner, self._migrations = broker, find_owner, migrations
         admin = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -98,10 +108,22 @@ class Admin:
                 return Reply(200, msgspec.json.encode(self._broker.peers))
             case "GET", "broker-stats", ["load-report"]:
                 return Reply(200, encode(self._broker.reported))
+            case "GET", "", ["trimtab", "v1", "clusters", name, "migrations"] if (
+                name == self._broker.cluster
+            ):
+                return self._say_migrations()
             case _, "persistent", [tenant, namespace, name, *rest]:
                 topic = f"persistent://{tenant}/{namespace}/{name}"
                 return self._of_topic(method, topic, rest, body) or self._elsewhere(topic, path)
         return Reply(404, _says(f"no {method} {path}"))
+
+    def _say_migrations(self) -> Reply:
+        try:
+            # Waves may fill megabytes, and nobody asks for them here.
+            told = [{"migration": replace(each, waves=())} for each in self._migrations()]
+        except SinkError as error:
+            return Reply(503, _says(str(error)))
+        return Reply(200, msgspec.json.encode(told))
 
     def _of_topic(self, method: str, topic: str, rest: list[str], body: bytes) -> Reply | None:
         """None: another broker serves it."""

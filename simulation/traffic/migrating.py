@@ -180,11 +180,25 @@ class MigratingBroker(TrafficBroker):
                 return False
             raise CannotMigrate(str(error)) from error
 
+    def _gone_to(self, topic: str) -> Target | None:
+        """Where the topic's record sends its clients."""
+        try:
+            return self._green_for(topic)
+        except AskAgain:
+            return None
+
     def create(self, topic: str) -> bool:
-        """Make the topic, or make it anew after it was given back; whether it was not there."""
+        """Make the topic, or make it anew after it was given back; whether it was not there. One
+        whose record sends its clients elsewhere is not made: who is sent on from there would come
+        back here, and be sent away again."""
         if topic == self._asked_of:
             raise CannotMigrate("it would come from here: green is the cluster that is left")
-        with self._changing(topic, make=True) as known:
+        with self.desk.lock, self._changing(topic, make=True) as known:
+            gone = self._gone_to(topic)
+            if gone is not None:
+                raise CannotMigrate(
+                    f"{topic} is on {gone.web}, where a migration from here took it"
+                )
             new = known.next == 0 and not self.desk.log.backlogs(known)
             if known.standing is Standing.REMOVED:
                 self.desk.log.step(known, Step.REOPEN, Target(), made_anew=True)

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from agent.migration.port import CannotMigrate
+from control.cycles import Going
+from control.green import green_flaws
+from control.green_admin import ask
 from simulation.traffic.client import Client
 from simulation.traffic.consumer import Consumer
 from simulation.traffic.migrating import MigratingBroker
@@ -15,6 +18,8 @@ from simulation.traffic.standing import Standing
 from tests.support.waiting import eventually
 from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
 from tests.traffic.town import TOPIC, Town, town
+from trimtab.migration.life import MigrationState
+from trimtab.migration.migration import Counts, Migration
 
 
 @pytest.fixture
@@ -116,3 +121,52 @@ def test_a_cluster_is_known_by_any_of_its_brokers(blue: Town, green: Town, clien
     home, lone = blue.urls, blue.homes[0].url
     asked = home.__class__(brokerServiceUrl=lone)
     assert owner(green).give_back(TOPIC, asked).ended
+
+
+def test_a_topic_is_not_handed_to_a_cluster_whose_record_sends_its_clients_away(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """They went round in a circle for ever, and messages were stored that nobody could read."""
+    inbox = Inbox()
+    consumer = attached(client, inbox)
+    hand_on(green, blue, consumer)
+    producer = client.producer(TOPIC, "p")
+    for home in blue.homes:
+        blue.give(home)
+        with pytest.raises(CannotMigrate, match="where a migration from here took it"):
+            owner(green).create_on(blue.urls, TOPIC)
+    send(client, producer, 0)
+    arrived(inbox, 1)
+    assert (standing(blue), standing(green)) == (Standing.REMOVED, Standing.ACTIVE)
+
+
+def test_a_topic_that_only_a_record_knows_is_not_made_by_another_cluster(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """It began on green: the file of blue has nothing of it."""
+    attached(client, Inbox())
+    green.gone[TOPIC] = blue.urls
+    with pytest.raises(CannotMigrate, match="where a migration from here took it"):
+        owner(blue).create_on(green.urls, TOPIC)
+    with pytest.raises(CannotMigrate, match="does not exist"):
+        standing(green)
+
+
+@pytest.mark.parametrize(
+    ("state", "stays", "refused"),
+    [
+        (MigrationState.COMPLETED, 0, True),
+        (MigrationState.ROLLED_BACK, 1, True),
+        (MigrationState.ROLLED_BACK, 0, False),
+    ],
+)
+def test_brokers_say_what_migrates_from_them_to_who_would_migrate_there(
+    blue: Town, green: Town, state: MigrationState, stays: int, refused: bool
+) -> None:
+    """A plan whose green was the brokers themselves found no circle."""
+    counts = (Counts(migrated=2, stays=stays),)
+    blue.migrations = [Migration("m", "blue", "t/ns", green.urls, state, counts=counts)]
+    own = [home.name for home in green.homes]
+    for scope, met in (("t/ns", refused), (TOPIC, refused), ("t/other", False)):
+        found = list(green_flaws(blue.urls, own, ["t"], ask, Going(scope)))
+        assert [rule for rule, _ in found] == ["migration-cycle"] * met

@@ -84,7 +84,7 @@ def test_green_is_asked_at_any_of_its_brokers(
     broker.create_on(green.urls, TOPIC)
 
 
-def test_an_example_cluster_can_be_via_a_plan(blue: Town, green: Town) -> None:
+def test_an_example_cluster_can_be_green_of_a_plan(blue: Town, green: Town) -> None:
     """By all that the control plane asks before it begins."""
     own = [home.name for home in blue.homes]
     assert list(green_flaws(green.urls, own, ["t"], ask, Going("t/ns"))) == []

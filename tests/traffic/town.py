@@ -12,7 +12,7 @@ from simulation.traffic.admin import Admin
 from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.server import Server
 from simulation.traffic.topic_log import TopicLog
-from trimtab.migration.migration import Target
+from trimtab.migration.migration import Migration, Target
 from trimtab.model import Epoch
 from trimtab.wire.load_report import UNKNOWN_RESOURCE
 from trimtab.wire.lookup import (
@@ -54,7 +54,12 @@ class Home:
         self.broker.follow(lambda bundle: town.token(self.name, bundle), town.green_for)
         door = (LOOPBACK, self._port)
         self.server = Server(self.broker.desk, town.look_up, self.name, door, self._needs)
-        self.admin = Admin(self.broker, town.find_owner, (LOOPBACK, self._web_port))
+        self.admin = Admin(
+            self.broker,
+            town.find_owner,
+            (LOOPBACK, self._web_port),
+            lambda: town.migrations,
+        )
         self.server.start()
         self.admin.start()
         self.alive = True
@@ -85,6 +90,7 @@ class Town:
         self.owner: Home | None = self.homes[0]
         self.avoided: list[Avoid] = []
         self.new_topics: Target | None = None
+        self.migrations: list[Migration] = []
         self.gone: dict[str, Target] = {}
         """Topics whose record says that nothing of them is left here."""
 
