@@ -101,8 +101,9 @@ class Session:
     async def _send(
         self, method: str, path: str, body: object, query: Mapping[str, Any]
     ) -> httpx2.Response:
-        headers = {"X-Trimtab-Reason": self.reason, "Idempotency-Key": self.own_id}
-        headers = {name: value for name, value in headers.items() if value}
+        said = ((b"X-Trimtab-Reason", self.reason), (b"Idempotency-Key", self.own_id))
+        # A header is one line of text, in UTF-8.
+        headers = {name: " ".join(text.split()).encode() for name, text in said if text}
         async with self._client() as client:
             return await client.request(
                 method, path, json=body, params=dict(query), headers=headers

@@ -189,7 +189,7 @@ def await_done(session: Session, intent: str, wait_s: float) -> None:
             case "refused" | "expired":
                 raise refusal_of(found)
         if left <= 0:
-            again = f"trimtab outcome {intent} --cluster {session.cluster} --wait 60"
+            again = command("outcome", intent, "--cluster", session.cluster, "--wait", "60")
             raise end(f"{found['state']}, and not done yet\nNext: {again}", UNFINISHED)
 
 

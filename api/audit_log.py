@@ -41,6 +41,15 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     intent: str
 
 
+def reason_of(request: Request) -> str:
+    """The caller's reason: UTF-8, as shells and programs send it, else latin-1, HTTP's own."""
+    raw = request.headers.get(REASON_HEADER, "").encode("latin-1")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
 class AuditLog:
     """Appends to a file, which may be moved away at any time; without one it writes nothing."""
 
@@ -60,7 +69,7 @@ class AuditLog:
             address=request.client.host if request.client else "",
             method=request.method,
             path=(request.url.path + query)[:_LONGEST],
-            reason=request.headers.get(REASON_HEADER, "")[:_LONGEST],
+            reason=reason_of(request)[:_LONGEST],
             status=response.status_code,
             intent=response.headers.get(INTENT_HEADER, ""),
         )

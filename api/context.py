@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import Depends, Request
 
 from agent.lookup.server import Lookup
-from api.audit_log import REASON_HEADER
+from api.audit_log import reason_of
 from api.refusal import RefusedRequest, status_of
 from control.intents import new_intent
 from control.plane import ControlPlane
@@ -126,11 +126,14 @@ def _refuse_another(intent: Intent, found: IntentOutcome | None) -> None:
 def _context(request: Request) -> Context:
     context: Context = request.app.state.context
     request.state.intents = []
+    own_id = request.headers.get(ID_HEADER, "")
+    if not (own_id.isascii() and own_id.isprintable()):
+        raise RefusedRequest(400, "id: only ASCII characters that can be printed: give another")
     return replace(
         context,
         by=request.state.caller.name,
-        reason=request.headers.get(REASON_HEADER, ""),
-        own_id=request.headers.get(ID_HEADER, ""),
+        reason=reason_of(request),
+        own_id=own_id,
         intents=request.state.intents,
     )
 

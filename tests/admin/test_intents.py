@@ -121,10 +121,10 @@ def test_each_verb_is_an_intent_without_a_flaw(
 
 @pytest.mark.parametrize("verb", ["approve", "reject", "cancel", "undo"])
 def test_each_verb_of_plans_is_an_intent(served: KafkaServer, verb: str) -> None:
-    done = typed("plans", verb, "128-3fa9", "--execute", "--reason", "looks right")
+    done = typed("plans", verb, "128-3fa9", "--execute", "--reason", "läuft →\nrichtig")
     assert done.exit_code == OK, done.output
     intent = sent(served)[done.stdout.strip()]
-    assert (intent.kind, intent.plan, intent.reason) == (verb, "128-3fa9", "looks right")
+    assert (intent.kind, intent.plan, intent.reason) == (verb, "128-3fa9", "läuft → richtig")
 
 
 def test_a_pin_lasts_as_long_as_it_is_said(served: KafkaServer) -> None:

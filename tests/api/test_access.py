@@ -201,6 +201,22 @@ def test_an_intent_carries_the_reason_of_its_request(
     assert (sent["by"], sent["reason"]) == ("oscar", "its disk is full")
 
 
+@pytest.mark.parametrize(
+    "said", ["Störung".encode(), "Störung".encode("latin-1")], ids=["UTF-8", "latin-1"]
+)
+def test_a_reason_may_have_any_letters(guarded: TestClient, file: Path, said: bytes) -> None:
+    why = {"Authorization": b"Bearer oscar", "X-Trimtab-Reason": said}
+    guarded.put("/admin/v2/namespaces/t/n/unload", headers=why)
+    line = json.loads(file.with_name("audit.jsonl").read_text().splitlines()[-1])
+    assert line["reason"] == "Störung"
+
+
+def test_an_id_with_other_letters_is_refused(guarded: TestClient) -> None:
+    own = {"Authorization": b"Bearer oscar", "Idempotency-Key": "Störung".encode()}
+    refused = guarded.put("/admin/v2/namespaces/t/n/unload", headers=own)
+    assert (refused.status_code, "id" in refused.json()["reason"]) == (400, True)
+
+
 def test_a_page_of_another_site_changes_nothing(api: TestClient) -> None:
     """Where no tokens are needed, a browser on this machine could be made to ask."""
     foreign = api.put(UNLOAD, headers={"Origin": "http://evil.example"})
