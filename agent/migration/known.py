@@ -6,12 +6,13 @@ what the store answered since, is what stands. Any thread may ask ``green_for``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from agent.migration.taking import Case
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target
+from trimtab.migration.scope_index import ScopeIndex
 from trimtab.migration.scopes import is_system
 from trimtab.migration.topic_life import DRAINS, MAY_ENLIST, REDIRECTING, TopicState
 from trimtab.wire.topics import TopicOutcome, TopicRecord
@@ -23,11 +24,23 @@ class KnownTopics:
     """Written by the agent's thread; each other call reads a dict, and takes no lock."""
 
     def __init__(self) -> None:
-        self.migrations: Mapping[str, Migration] = {}
-        """By id; replaced, never changed."""
+        self._index = ScopeIndex({}, None)
         self._bundles: dict[str, dict[str, TopicRecord]] = {}
         self._redirects: dict[str, tuple[str, Target]] = {}
         """Topic to its bundle and green."""
+
+    @property
+    def migrations(self) -> Mapping[str, Migration]:
+        """By id; replaced, never changed."""
+        return self._index.migrations
+
+    @migrations.setter
+    def migrations(self, found: Mapping[str, Migration]) -> None:
+        self._index = ScopeIndex(found, self._index)
+
+    def wave_of(self, migration: Migration, topic: str) -> int:
+        """The wave of a topic in the scope of one of them."""
+        return self._index.wave_of(migration, topic)
 
     def green_for(self, topic: str) -> Target | None:
         """Where clients of a topic go whose record redirects them."""
@@ -38,7 +51,7 @@ class KnownTopics:
         """The migration by which a topic is created on green that does not exist yet."""
         if is_system(topic):
             return None
-        return next((each for each in self.migrations.values() if each.takes_new(topic)), None)
+        return self._index.taking(topic)
 
     def has(self, bundle: str) -> bool:
         """Whether the records of a bundle's topics were read."""
@@ -75,8 +88,7 @@ class KnownTopics:
         return Case(topic, record, migration, leads.target, overtaken)
 
     def _overtaken(self, topic: str, migration: Migration) -> bool:
-        others = self.migrations.values()
-        return any(each.at > migration.at and each.has(topic) for each in others)
+        return any(each.at > migration.at for each in self._index.having(topic))
 
     def cases(self, bundle: str) -> Iterator[Case]:
         """Every topic of a bundle that has a record."""
@@ -85,12 +97,12 @@ class KnownTopics:
             if case is not None:
                 yield case
 
-    def unlisted(self, bundle: str, topics: Collection[str]) -> Iterator[tuple[str, Migration]]:
+    def unlisted(self, bundle: str, topics: Iterable[str]) -> Iterator[tuple[str, Migration]]:
         """The topics that must be enlisted, each with its migration."""
-        open_now = [each for each in self.migrations.values() if each.state in MAY_ENLIST]
         records = self._bundles.get(bundle, {})
-        for topic in sorted(topics) if open_now else ():
-            migration = next((each for each in open_now if each.has(topic)), None)
+        for topic in topics:
+            having = self._index.having(topic)
+            migration = next((each for each in having if each.state in MAY_ENLIST), None)
             record = records.get(topic)
             if migration is None or (record and record.migration == migration.id):
                 continue

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+from typing import Final, TypeVar
 
 import msgspec
 import structlog
@@ -43,14 +44,17 @@ PART_S: Final = 0.25
 """How long a part of a look may take. Longer: hand-overs wait for it; shorter: the loop turns for
 little."""
 LISTED: Final = 1000
-"""Topics that are enlisted before the lease is kept again. More: a bundle of 50,000 takes as long
-as a lease; fewer: more is asked."""
+"""Topics that are looked at, or enlisted, before the lease is kept again. More: a bundle of 50,000
+takes as long as a lease; fewer: more is asked."""
 SLOW_S: Final = 3.3
 """A step that takes longer is logged: a third of the lease that agents have by default. Shorter:
 slow answers of green fill the log; longer: nobody sees why leases end."""
 IDLE_S: Final = 10.0
 """Between two looks while nothing migrates. Longer: a broker that missed the command begins late;
 shorter: more reading."""
+
+
+T = TypeVar("T")
 
 
 class Mover:
@@ -159,26 +163,32 @@ class Mover:
         if epoch is None:
             return
         self._records.read(bundle, keep)
-        topics = {topic for topic in broker.topics_of(bundle) if not is_system(topic)}
-        changes = [
-            self._records.enlist(bundle, epoch, topic, migration)
-            for topic, migration in self._known.unlisted(bundle, topics)
-        ]
-        for case in self._known.cases(bundle):
-            if case.topic not in topics:
-                changes += self._deleted(bundle, epoch, case)
+        named = _paced(broker.topics_of(bundle), keep)
+        topics = {topic for topic in named if not is_system(topic)}
+        changes = self._missing(bundle, epoch, topics, keep)
         if all(answer.accepted for answer in self._ask(bundle, changes, keep)):
             self._name(bundle, epoch)
         left_over = tuple(self._known.left_over(bundle))
-        old = [
+        old = (
             self._records.forget(bundle, epoch, topic, record.migration)
             for topic, record in left_over
             if topic not in self._half_done
-        ]
+        )
         self._ask(bundle, old, keep)
-        for case in self._known.cases(bundle):
+        for case in _paced(self._known.cases(bundle), keep):
             if case.step is not Step.REST or case.topic in self._half_done:
                 self._due.append((bundle, case.topic))
+
+    def _missing(
+        self, bundle: str, epoch: Epoch, topics: Collection[str], keep: Keep
+    ) -> Iterator[TopicChange]:
+        """What is to be asked for topics that have no record, or have one and are not there."""
+        if any(each.state in MAY_ENLIST for each in self._known.migrations.values()):
+            for topic, migration in self._known.unlisted(bundle, _paced(sorted(topics), keep)):
+                yield self._records.enlist(bundle, epoch, topic, migration)
+        for case in _paced(self._known.cases(bundle), keep):
+            if case.topic not in topics:
+                yield from self._deleted(bundle, epoch, case)
 
     def _deleted(self, bundle: str, epoch: Epoch, case: Case) -> Iterator[TopicChange]:
         """What is to be asked for a topic that its users have deleted."""
@@ -190,11 +200,11 @@ class Mover:
             yield self._records.change(bundle, epoch, case.topic, finish, case.migration)
             self._half_done.add(case.topic)
 
-    def _ask(self, bundle: str, changes: Sequence[TopicChange], keep: Keep) -> list[TopicOutcome]:
+    def _ask(self, bundle: str, changes: Iterator[TopicChange], keep: Keep) -> list[TopicOutcome]:
         answers = list[TopicOutcome]()
-        for start in range(0, len(changes), LISTED):
+        while some := tuple(islice(changes, LISTED)):
             keep()
-            answers += self._records.ask(bundle, *changes[start : start + LISTED])
+            answers += self._records.ask(bundle, *some)
         return answers
 
     def _name(self, bundle: str, epoch: Epoch) -> None:
@@ -256,3 +266,11 @@ class Mover:
         change = self._records.change(bundle, epoch, case.topic, None, case.migration, left)
         problem = (why or "no reason given")[:LONGEST_PROBLEM]
         self._records.ask(bundle, msgspec.structs.replace(change, problem=problem))
+
+
+def _paced(items: Iterable[T], keep: Keep) -> Iterator[T]:
+    """The same, and the lease is kept in between: any number of them may be looked at."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % LISTED == 0:
+            keep()

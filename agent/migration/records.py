@@ -103,7 +103,7 @@ class Records:
         request = self._request(bundle, epoch, topic, event, migration.id)
         return msgspec.structs.replace(
             request,
-            wave=migration.wave_of(topic),
+            wave=self.known.wave_of(migration, topic),
             backlog=left.messages,
             subscription=left.subscription,
             subscriptions=left.subscriptions,

@@ -10,7 +10,8 @@ GET   broker-stats/load-report                      as the agent has sent it las
 All below /admin/v2/. And what `trimtab api` answers of migrations, to find clusters that migrate in
 a circle, but for their waves:
 GET   /trimtab/v1/clusters/CLUSTER/migrations
-A topic of another broker is answered with 307 to that one, as Pulsar does.
+Topics of ``non-persistent/`` are stored as others are. A topic of another broker is answered with
+307 to that one, as Pulsar does.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ class Admin:
                 name == self._broker.cluster
             ):
                 return self._say_migrations()
-            case _, "persistent", [tenant, namespace, name, *rest]:
-                topic = f"persistent://{tenant}/{namespace}/{name}"
+            case _, "persistent" | "non-persistent", [tenant, namespace, name, *rest]:
+                topic = f"{kind}://{tenant}/{namespace}/{name}"
                 return self._of_topic(method, topic, rest, body) or self._elsewhere(topic, path)
         return Reply(404, _says(f"no {method} {path}"))
 

@@ -180,36 +180,43 @@ class MigratingBroker(TrafficBroker):
                 return False
             raise CannotMigrate(str(error)) from error
 
-    def _gone_to(self, topic: str) -> Target | None:
-        """Where the topic's record sends its clients."""
-        try:
-            return self._green_for(topic)
-        except AskAgain:
-            return None
-
     def create(self, topic: str) -> bool:
-        """Make the topic, or make it anew after it was given back; whether it was not there. One
-        whose record sends its clients elsewhere is not made: who is sent on from there would come
-        back here, and be sent away again."""
+        """Make the topic, or make it anew after it was given back; whether it was not there. Raises
+        CannotMigrate too for what must not be handed over: a topic whose clients are sent
+        elsewhere, who would go round in a circle, and one that was used here before."""
         if topic == self._asked_of:
             raise CannotMigrate("it would come from here: green is the cluster that is left")
-        with self.desk.lock, self._changing(topic, make=True) as known:
-            gone = self._gone_to(topic)
-            if gone is not None:
-                raise CannotMigrate(
-                    f"{topic} is on {gone.web}, where a migration from here took it"
-                )
-            new = known.next == 0 and not self.desk.log.backlogs(known)
-            if known.standing is Standing.REMOVED:
-                self.desk.log.step(known, Step.REOPEN, Target(), made_anew=True)
-                return True
-            return new
+        with self.desk.lock:
+            is_here = self.desk.log.look(topic) is not None
+            with self._changing(topic, make=True) as known:
+                self._check_gone(topic, is_here=is_here)
+                if known.is_foreign:
+                    raise CannotMigrate(
+                        f"{topic} has {known.next} messages that were written there before: delete "
+                        "it there, or its clients would take their own messages for old ones"
+                    )
+                new = known.next == 0 and not self.desk.log.backlogs(known)
+                is_removed = known.standing is Standing.REMOVED
+                if is_removed or (known.standing is Standing.ACTIVE and known.first < 0):
+                    self.desk.log.hand_over(known)
+                return new or is_removed
+
+    def _check_gone(self, topic: str, *, is_here: bool) -> None:
+        """Raise CannotMigrate if a migration from here sends the topic's clients elsewhere."""
+        try:
+            gone = self._green_for(topic)
+        except AskAgain as error:
+            if is_here:
+                return
+            raise CannotMigrate(f"new topics go on from there: {error}") from error
+        if gone is not None:
+            raise CannotMigrate(f"{topic} is on {gone.web}, where a migration from here took it")
 
     def subscribe(self, topic: str, subscription: str) -> bool:
         """Make a subscription from the topic's first entry on; whether it was not there."""
         with self._changing(topic) as known:
             here = self.desk.log.subscription(known, subscription)
-            self.desk.log.subscribe(known, subscription, known.first)
+            self.desk.log.subscribe(known, subscription, max(known.first, 0))
             return here is None
 
     def known(self, topic: str) -> Topic:

@@ -47,7 +47,7 @@ _IDENTIFY: Final = "INSERT OR IGNORE INTO identity VALUES (1, ?)"
 _FIND: Final = (
     "SELECT id, standing, urls, first, next, generation, counter FROM topics WHERE name = ?"
 )
-_MAKE: Final = "INSERT INTO topics VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, 0, 0)"
+_MAKE: Final = "INSERT INTO topics VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, -1, 0)"
 _FENCE: Final = "UPDATE topics SET generation = ?, counter = ? WHERE id = ?"
 _STAND: Final = "UPDATE topics SET standing = ?, urls = ?, first = ? WHERE id = ?"
 _HIGHEST: Final = "SELECT sequence FROM producers WHERE topic = ? AND name = ?"
@@ -86,7 +86,7 @@ class Topic(NamedTuple):
     standing: Standing
     urls: Target
     first: int
-    """The next entry when another cluster handed it over last; 0 if none did."""
+    """The next entry when another cluster handed it over last; below 0: none did."""
     next: int
     fence: Epoch
     """The highest token that it has seen."""
@@ -94,7 +94,13 @@ class Topic(NamedTuple):
     @property
     def written(self) -> bool:
         """Whether it has taken a write since another cluster handed it over."""
-        return self.next > self.first
+        return self.next > max(self.first, 0)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether clients have made it here, and written it, before another cluster handed it over:
+        what those wrote is not what its clients expect, nor are the numbers of its producers."""
+        return self.standing is Standing.ACTIVE and self.first < 0 < self.next
 
 
 class Entry(NamedTuple):
@@ -169,14 +175,19 @@ class TopicLog:
         where = clamped_position(name)
         empty, active = msgspec.json.encode(Target()), Standing.ACTIVE
         made = self._file.execute(_MAKE, (name, namespace, where, *fence, active.value, empty))
-        return Topic(name, made.lastrowid or 0, active, Target(), 0, 0, fence)
+        return Topic(name, made.lastrowid or 0, active, Target(), -1, 0, fence)
 
-    def step(
-        self, topic: Topic, step: Step, urls: Target | None = None, *, made_anew: bool = False
-    ) -> Topic:
+    def hand_over(self, topic: Topic) -> Topic:
+        """The topic, which begins anew for the clients of another cluster."""
+        standing, urls = Standing.ACTIVE, Target()
+        place = (standing.value, msgspec.json.encode(urls), topic.next, topic.id)
+        self._file.execute(_STAND, place)
+        self._file.execute("UPDATE subscriptions SET here = 1 WHERE topic = ?", (topic.id,))
+        return topic._replace(standing=standing, urls=urls, first=topic.next)
+
+    def step(self, topic: Topic, step: Step, urls: Target | None = None) -> Topic:
         """Carry out a step of `simulation.traffic.standing`; raises IllegalStep, also for the
-        removal of what a subscription has still to read. ``made_anew``: another cluster hands it
-        over, and what was written before that does not count."""
+        removal of what a subscription has still to read."""
         standing = stand_after(topic.name, topic.standing, step)
         left = sum(self.backlogs(topic).values()) if step is Step.REMOVE else 0
         if left:
@@ -184,15 +195,14 @@ class TopicLog:
         if standing is topic.standing and urls in (None, topic.urls):
             return topic
         urls = topic.urls if urls is None else urls
-        first = topic.next if made_anew else topic.first
-        place = (standing.value, msgspec.json.encode(urls), first, topic.id)
+        place = (standing.value, msgspec.json.encode(urls), topic.first, topic.id)
         self._file.execute(_STAND, place)
         if standing is Standing.REMOVED:
             self._file.execute("DELETE FROM entries WHERE topic = ?", (topic.id,))
             self._file.execute("UPDATE subscriptions SET here = 0 WHERE topic = ?", (topic.id,))
         if step is Step.REOPEN:
             self._file.execute("UPDATE subscriptions SET here = 1 WHERE topic = ?", (topic.id,))
-        return topic._replace(standing=standing, urls=urls, first=first)
+        return topic._replace(standing=standing, urls=urls)
 
     def highest(self, topic: Topic, producer: str) -> int:
         """The producer's highest stored sequence."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agent.migration.port import CannotMigrate
+from agent.migration.port import AskAgain, CannotMigrate
 from control.cycles import Going
 from control.green import green_flaws
 from control.green_admin import ask
@@ -15,11 +16,12 @@ from simulation.traffic.client import Client
 from simulation.traffic.consumer import Consumer
 from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.standing import Standing
+from tests.support.green_server import green as answering
 from tests.support.waiting import eventually
 from tests.traffic.inbox import Inbox, all_stored, arrived, attached, send, texts
 from tests.traffic.town import TOPIC, Town, town
 from trimtab.migration.life import MigrationState
-from trimtab.migration.migration import Counts, Migration
+from trimtab.migration.migration import Counts, Migration, Target
 
 
 @pytest.fixture
@@ -170,3 +172,108 @@ def test_brokers_say_what_migrates_from_them_to_who_would_migrate_there(
     for scope, met in (("t/ns", refused), (TOPIC, refused), ("t/other", False)):
         found = list(green_flaws(blue.urls, own, ["t"], ask, Going(scope)))
         assert [rule for rule, _ in found] == ["migration-cycle"] * met
+
+
+def test_a_new_topic_is_not_handed_to_a_cluster_whose_new_topics_begin_elsewhere(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """Green's migration has completed: what was made there all the same would be left there."""
+    attached(client, Inbox())
+
+    def ask_again(_topic: str) -> Target | None:
+        raise AskAgain("it is not recorded yet")
+
+    for home in green.homes:
+        home.broker.follow(partial(green.token, home.name), ask_again)
+    with pytest.raises(CannotMigrate, match="new topics go on from there"):
+        owner(blue).create_on(green.urls, TOPIC)
+    with pytest.raises(CannotMigrate, match="does not exist"):
+        standing(green)
+
+
+def test_a_topic_that_was_written_on_green_before_is_not_handed_over(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """Green took a producer's new messages for those of the trial, and told it that they are
+    stored; its consumers got the trial's."""
+    inbox = Inbox()
+    attached(client, inbox)
+    with Client(green.url, "trial") as trial:
+        tried = trial.producer(TOPIC, "p")
+        send(trial, tried, 7, 8, 9)
+        all_stored(tried)
+    with pytest.raises(CannotMigrate, match="has 3 messages that were written there before"):
+        owner(blue).create_on(green.urls, TOPIC)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    arrived(inbox, 1)
+    assert inbox.got == texts(0)
+
+
+def test_what_green_has_taken_since_it_was_handed_over_keeps_no_step_from_being_done_again(
+    blue: Town, green: Town, client: Client
+) -> None:
+    """Blue's record is lost, and the topic is enlisted again."""
+    attached(client, Inbox())
+    owner(blue).create_on(green.urls, TOPIC)
+    owner(blue).terminate(TOPIC, green.urls)
+    producer = client.producer(TOPIC, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    owner(blue).create_on(green.urls, TOPIC)
+
+
+def test_a_consumer_reads_green_from_its_first_entry_though_both_clusters_have_one_name(
+    tmp_path: Path,
+) -> None:
+    """It took green's first entries for those that it had got from blue, and acknowledged them."""
+    (tmp_path / "green").mkdir()
+    with (
+        town(tmp_path, "prod") as here,
+        town(tmp_path / "green", "prod") as there,
+        Client(here.url, "test") as client,
+    ):
+        inbox = Inbox()
+        attached(client, inbox)
+        producer = client.producer(TOPIC, "p")
+        send(client, producer, 0, 1, 2)
+        arrived(inbox, 3)
+        broker = owner(here)
+        broker.create_on(there.urls, TOPIC)
+        broker.terminate(TOPIC, there.urls)
+        send(client, producer, 3, 4, 5, 6)
+        all_stored(producer)
+        eventually(lambda: broker.backlog(TOPIC) == {"s": 0}, "it is drained", 20)
+        broker.redirect(TOPIC, "s", there.urls)
+        arrived(inbox, 7)
+        assert inbox.got == texts(*range(7))
+
+
+PASSING = "non-persistent://t/ns/passing"
+
+
+def test_a_topic_that_is_not_persistent_migrates_as_others_do(
+    blue: Town, green: Town, client: Client
+) -> None:
+    consumer = client.consumer(PASSING, "s", Inbox())
+    eventually(lambda: client.place_of(consumer), "it is attached", 20)
+    owner(blue).create_on(green.urls, PASSING)
+    assert owner(green).backlog(PASSING) == {"s": 0}
+
+
+@pytest.mark.parametrize(("topic", "refused"), [(PASSING, False), (TOPIC, True)])
+def test_a_green_that_keeps_no_subscription_of_a_topic_that_is_not_persistent_has_it_all_the_same(
+    blue: Town, client: Client, topic: str, refused: bool
+) -> None:
+    """As a Pulsar: its clients make the subscription when they come."""
+    consumer = client.consumer(topic, "s", Inbox())
+    eventually(lambda: client.place_of(consumer), "it is attached", 20)
+    path = topic.replace("://", "/")
+    answers: dict[str, object] = {"tenants/t": {}, "namespaces/t/ns": {}, path: {}}
+    with answering({**answers, f"{path}/subscription/s": 400}) as url:
+        target = Target(serviceUrl=url)
+        if refused:
+            with pytest.raises(CannotMigrate, match="subscription/s: 400"):
+                owner(blue).create_on(target, topic)
+        else:
+            owner(blue).create_on(target, topic)

@@ -173,7 +173,7 @@ def test_a_removed_topic_remembers_who_wrote_and_comes_back_with_its_subscriptio
     assert values(log) == []
     assert stand(log, Step.TERMINATE, Step.REMOVE).standing is Standing.REMOVED
     with log.transaction():
-        assert not log.step(found_in(log), Step.REOPEN, GREEN, made_anew=True).written
+        assert not log.hand_over(found_in(log)).written
     append(log, 1, 2)
     assert values(log) == ["p-2"]
     assert found(log).written

@@ -5,6 +5,7 @@ Replaced, never changed. In Redis and on Kafka it stands as JSON with these name
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -15,7 +16,8 @@ from trimtab.migration.life import TRANSITIONS, MigrationEvent, MigrationState
 from trimtab.migration.scopes import covers, overlap, scopes_of, whole_topic
 from trimtab.migration.topic_life import LEFT, TopicState
 
-_WHOLE: Final = 1 << 32
+RING: Final = 1 << 32
+"""Hashes of topics are below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Wave:
         """Whether a topic is in this wave, if it was in none before."""
         covered = any(covers(scope, topic) for scope in self.scopes)
         # All partitions of a topic together.
-        return covered and crc32(whole_topic(topic).encode()) < self.share * _WHOLE
+        return covered and crc32(whole_topic(topic).encode()) < self.share * RING
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,8 @@ class Migration:
         return bool(self.apart) and not set(scopes_of(scope)).isdisjoint(self.apart)
 
     def wave_of(self, topic: str) -> int:
-        """The wave, from 0, of a topic in the scope."""
+        """The wave, from 0, of a topic in the scope. A walk through all scopes of the waves; for
+        many topics: `trimtab.migration.scope_index`."""
         numbers = (number for number, wave in enumerate(self.waves) if wave.has(topic))
         return next(numbers, len(self.waves))
 
@@ -184,14 +187,16 @@ class Migration:
         """All waves together."""
         return sum_up(*self.counts)
 
-    def takes_new(self, topic: str) -> bool:
-        """Whether a topic that does not exist yet is created on green."""
+    def takes_new(self, topic: str, wave_of: Callable[[Migration, str], int] | None = None) -> bool:
+        """Whether a topic that does not exist yet is created on green. ``wave_of``: what finds its
+        wave faster."""
         if not self.has(topic):
             return False
         if self.state is MigrationState.COMPLETED:
             return True
         open_now = self.state in (MigrationState.RUNNING, MigrationState.PAUSED)
-        return open_now and self.wave_of(topic) <= self.wave
+        find = wave_of or Migration.wave_of
+        return open_now and find(self, topic) <= self.wave
 
 
 def sum_up(*counts: Counts) -> Counts:
