@@ -48,7 +48,10 @@ class Migrating(Protocol):
 
     def create_on(self, target: Target, topic: str) -> None:
         """Create tenant, namespace, policies, the topic, and each subscription on green, so that
-        green keeps every message from the first one. What exists there is left as it is. For a
+        green keeps every message from the first one. What exists there is left as it is; but a
+        topic that has messages there which are not from here fails, as long as it takes writes
+        here: they would be read before its own, and its producers' next ones may count as stored
+        there. For a
         partition, whose name ends in ``-partition-3``, the partitioned topic is created there with
         all of its partitions: clients ask for their number first."""
         ...

@@ -3,6 +3,7 @@
 PUT   tenants/T, namespaces/T/N                     they need nothing here: a bundle is enough
 PUT   persistent/T/N/NAME                           a topic; 409 if it is there
 PUT   persistent/T/N/NAME/subscription/S            from its first entry on; 409 if it is there
+DELETE persistent/T/N/NAME                          with all that it has; 412 if it has migrated
 POST  persistent/T/N/NAME/give-back                 ClusterUrl: end it, unless it took a write
 GET   persistent/T/N/NAME/stats                     messages, backlogs, whether it has migrated
 GET   clusters, brokers/CLUSTER                     its own cluster, and the ids of its brokers
@@ -65,7 +66,7 @@ class Admin:
             def do_GET(self) -> None:
                 self._answer()
 
-            do_PUT = do_POST = do_GET
+            do_PUT = do_POST = do_DELETE = do_GET
 
             def _answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -97,7 +98,7 @@ class Admin:
 
     def answer(self, method: str, path: str, body: bytes) -> Reply:
         """Answer a request."""
-        kind, *names = path.removeprefix(PREFIX).split("/")
+        kind, *names = path.partition("?")[0].removeprefix(PREFIX).split("/")
         match method, kind, [unquote(name) for name in names]:
             case "PUT", "tenants", [_]:
                 return Reply(204)
@@ -126,7 +127,9 @@ class Admin:
             return Reply(503, _says(str(error)))
         return Reply(200, msgspec.json.encode(told))
 
-    def _of_topic(self, method: str, topic: str, rest: list[str], body: bytes) -> Reply | None:
+    def _of_topic(  # noqa: C901 - a row for each path
+        self, method: str, topic: str, rest: list[str], body: bytes
+    ) -> Reply | None:
         """None: another broker serves it."""
         if self._broker.desk.token(topic) is None:
             return None
@@ -135,6 +138,8 @@ class Admin:
             match method, rest:
                 case "PUT", []:
                     return Reply(204 if broker.create(topic) else 409)
+                case "DELETE", []:
+                    return Reply(204 if broker.delete(topic) else 412)
                 case "PUT", ["subscription", name]:
                     return Reply(204 if broker.subscribe(topic, name) else 409)
                 case "POST", ["give-back"]:
@@ -152,7 +157,8 @@ class Admin:
         known = self._broker.known(topic)
         backlogs = self._broker.backlog(topic)
         return {
-            "msgInCounter": known.next,
+            # What it had before another cluster handed it over is of no account.
+            "msgInCounter": known.next - max(known.first, 0),
             "migrated": known.standing in (Standing.TERMINATED, Standing.REMOVED),
             "subscriptions": {name: {"msgBacklog": left} for name, left in backlogs.items()},
         }

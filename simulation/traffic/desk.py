@@ -221,7 +221,9 @@ class Desk:
             return
         assert entry is not None
         self.attached.attach(key, work.session, entry, topic.fence)
-        work.answers.append(Subscribed(*key, self.log.cluster, entry, self.log.identity))
+        # A topic that is deleted and made anew has other entries.
+        numbered = f"{self.log.identity}/{topic.id}"
+        work.answers.append(Subscribed(*key, self.log.cluster, entry, numbered))
         work.wake.add(topic.name)
 
     def _acknowledge(self, work: _Work, frame: Ack) -> None:

@@ -32,6 +32,7 @@ _MOST_HOPS: Final = 3
 class _Answer(NamedTuple):
     host: str
     """The one that answered; not always the one that was asked."""
+    status: int
     body: bytes
 
 
@@ -46,6 +47,12 @@ class GivenBack(msgspec.Struct, frozen=True):
     """False: it has taken a write, and keeps the topic."""
     subscriptions: tuple[str, ...] = ()
     """All that it had, those too that began there."""
+
+
+class _Stats(msgspec.Struct, frozen=True):
+    """What is read of a topic's stats."""
+
+    msgInCounter: int
 
 
 class Green:
@@ -67,9 +74,10 @@ class Green:
         """Topics that are not complete there, with what is: the next time goes on."""
         self._until = 0.0
 
-    def create(self, topic: str, subscriptions: Iterable[str]) -> None:
+    def create(self, topic: str, subscriptions: Iterable[str], *, begins: bool = True) -> None:
         """Create tenant, namespace, topic and subscriptions from the first message on; raises
-        CannotMigrate, and goes on when it is called again."""
+        CannotMigrate, and goes on when it is called again. ``begins``: blue takes its writes still,
+        so green must have no message of it."""
         self._until = self._clock() + ANSWER_S
         _, namespace = parse_topic(topic)
         for path in (f"tenants/{namespace.split('/')[0]}", f"namespaces/{namespace}"):
@@ -77,8 +85,13 @@ class Green:
                 self._ask("PUT", path)
                 self._made.add(path)
         there = self._half_made.setdefault(topic, set())
-        owner = "" if _path(topic) in there else self._ask("PUT", _path(topic)).host
-        there.add(_path(topic))
+        owner = ""
+        if _path(topic) not in there:
+            made = self._ask("PUT", _path(topic))
+            owner = made.host
+            if begins and made.status == _THERE:
+                self._check_empty(topic, owner)
+            there.add(_path(topic))
         for name in subscriptions:
             path = f"{_path(topic)}/subscription/{quote(name, safe='')}"
             if path not in there:
@@ -101,6 +114,21 @@ class Green:
             return msgspec.json.decode(answer.body, type=GivenBack)
         except MALFORMED as error:
             raise CannotMigrate(f"green does not say whether it has ended it: {error}") from error
+
+    def _check_empty(self, topic: str, owner: str) -> None:
+        """Raise CannotMigrate if a topic that green has already was written there: those messages
+        would come before blue's, and a producer of the same name would count as having sent its
+        next ones."""
+        answer = self._ask("GET", f"{_path(topic)}/stats", first=owner)
+        try:
+            messages = msgspec.json.decode(answer.body, type=_Stats).msgInCounter
+        except MALFORMED as error:
+            raise CannotMigrate(f"green does not say whether it has messages: {error}") from error
+        if messages:
+            raise CannotMigrate(
+                f"green has a topic of this name with {messages} messages that are not from here: "
+                "delete it there (pulsar-admin topics delete), or leave it out of the scope"
+            )
 
     def _ask(self, method: str, path: str, body: bytes = b"", first: str = "") -> _Answer:
         """Ask ``first``, and then each host in turn until one answers."""
@@ -137,7 +165,7 @@ class Green:
             says = text[:200].decode(errors="replace")
             kind = _Refused if status < 500 else CannotMigrate
             raise kind(f"{method} {parts.path}: {status} {says}")
-        return _Answer(f"{parts.scheme}://{parts.netloc}", text)
+        return _Answer(f"{parts.scheme}://{parts.netloc}", status, text)
 
     def _once(
         self, method: str, url: SplitResult, body: bytes, headers: Mapping[str, str]

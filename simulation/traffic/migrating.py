@@ -72,8 +72,10 @@ class MigratingBroker(TrafficBroker):
     def create_on(self, target: Target, topic: str) -> None:
         with self._changing(topic) as known:
             subscriptions = tuple(self.desk.log.backlogs(known))
+        # One that ended here has its producers there, though its record may be lost.
+        begins = known.standing is Standing.ACTIVE
         with self._asking(topic):
-            self._green(target).create(topic, subscriptions)
+            self._green(target).create(topic, subscriptions, begins=begins)
 
     def hold(self, topic: str) -> None:
         with self.desk.lock:
@@ -130,7 +132,7 @@ class MigratingBroker(TrafficBroker):
             if self.desk.token(topic) is None or self.desk.log.look(topic) is not None:
                 return
         with self._asking(topic):
-            self._green(target).create(topic, ())
+            self._green(target).create(topic, (), begins=False)
         raise TopicLost(f"{topic} is not in the file of {self.cluster}")
 
     def release(self, topic: str) -> None:
@@ -211,6 +213,16 @@ class MigratingBroker(TrafficBroker):
             raise CannotMigrate(f"new topics go on from there: {error}") from error
         if gone is not None:
             raise CannotMigrate(f"{topic} is on {gone.web}, where a migration from here took it")
+
+    def delete(self, topic: str) -> bool:
+        """Forget the topic, as its users ask; False if another cluster has it."""
+        with self.desk.lock:
+            with self._changing(topic) as known:
+                if known.standing is not Standing.ACTIVE:
+                    return False
+                self.desk.log.delete(known)
+            self.desk.attached.close_where(lambda each: each == topic, "it is deleted")
+        return True
 
     def subscribe(self, topic: str, subscription: str) -> bool:
         """Make a subscription from the topic's first entry on; whether it was not there."""

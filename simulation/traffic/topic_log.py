@@ -30,10 +30,10 @@ BUSY_S: Final = 5.0
 _SCHEMA: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
-    "CREATE TABLE IF NOT EXISTS topics (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
-    " namespace TEXT NOT NULL, position INTEGER NOT NULL, generation INTEGER NOT NULL,"
-    " counter INTEGER NOT NULL, standing TEXT NOT NULL, urls BLOB NOT NULL,"
-    " first INTEGER NOT NULL, next INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS topics (id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " name TEXT NOT NULL UNIQUE, namespace TEXT NOT NULL, position INTEGER NOT NULL,"
+    " generation INTEGER NOT NULL, counter INTEGER NOT NULL, standing TEXT NOT NULL,"
+    " urls BLOB NOT NULL, first INTEGER NOT NULL, next INTEGER NOT NULL)",
     "CREATE INDEX IF NOT EXISTS ring ON topics (namespace, position)",
     "CREATE TABLE IF NOT EXISTS entries (topic INTEGER, entry INTEGER, producer TEXT,"
     " sequence INTEGER, key TEXT, value TEXT, PRIMARY KEY (topic, entry)) WITHOUT ROWID",
@@ -62,6 +62,8 @@ _READ: Final = (
 _NAMES: Final = (
     "SELECT name, standing FROM topics WHERE namespace = ? AND position >= ? AND position < ?"
 )
+
+_OF_TOPIC: Final = ("entries", "producers", "subscriptions")
 
 _urls: Final = msgspec.json.Decoder(Target)
 
@@ -130,7 +132,7 @@ class TopicLog:
         self._file.execute(_IDENTIFY, (token_hex(8),))
         [(found,)] = self._file.execute("SELECT id FROM identity")
         self.identity: str = found
-        """The file's own: no other log's entries are numbered as its are."""
+        """The file's own; with a topic's id, its entries are numbered as no others are."""
 
     def close(self) -> None:
         self._file.close()
@@ -203,6 +205,12 @@ class TopicLog:
         if step is Step.REOPEN:
             self._file.execute("UPDATE subscriptions SET here = 1 WHERE topic = ?", (topic.id,))
         return topic._replace(standing=standing, urls=urls)
+
+    def delete(self, topic: Topic) -> None:
+        """Forget the topic with all that it has."""
+        for table in _OF_TOPIC:
+            self._file.execute(f"DELETE FROM {table} WHERE topic = ?", (topic.id,))
+        self._file.execute("DELETE FROM topics WHERE id = ?", (topic.id,))
 
     def highest(self, topic: Topic, producer: str) -> int:
         """The producer's highest stored sequence."""

@@ -9,7 +9,8 @@ from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.request import urlopen
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -371,6 +372,57 @@ def lose(file: Path) -> None:
     with closing(sqlite3.connect(file)) as topics:
         topics.execute("DELETE FROM topics WHERE name = ?", (TOPIC,))
         topics.commit()
+
+
+def test_a_topic_that_somebody_tried_on_green_does_not_begin_until_it_is_deleted_there(
+    blue: Town, green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    """Green took blue's messages for those of the trial, with a receipt for each."""
+    with Client(green.url, "trial") as other:
+        trial = other.producer(TOPIC, "p")
+        send(other, trial, *range(100, 110))
+        all_stored(trial)
+    inbox, consumer, producer = talking(client)
+    for _ in range(2):
+        with pytest.raises(CannotMigrate, match="with 10 messages that are not from here: delete"):
+            broker.create_on(green.urls, TOPIC)
+    assert stood(blue).standing == "active"
+    with urlopen(deletion(green), timeout=20) as answer:
+        assert answer.status == 204
+    # Again, as the next owner does: it is of this migration now.
+    for _ in range(2):
+        broker.create_on(green.urls, TOPIC)
+    broker.terminate(TOPIC, green.urls)
+    send(client, producer, 1, 2)
+    eventually(lambda: broker.backlog(TOPIC) == {"s": 0}, "it is drained", 20)
+    broker.redirect(TOPIC, "s", green.urls)
+    arrived(inbox, 3)
+    assert (inbox.got, consumer.cluster) == (texts(0, 1, 2), "green")
+    # Its record may be lost, and what its producers write there is its own.
+    broker.create_on(green.urls, TOPIC)
+    with pytest.raises(HTTPError, match="412"):
+        urlopen(deletion(blue), timeout=20)
+
+
+def deletion(of: Town) -> Request:
+    """As Pulsar's command asks for it."""
+    path = "/admin/v2/persistent/t/ns/orders?force=true"
+    return Request(f"{of.homes[0].web}{path}", method="DELETE")
+
+
+def test_a_consumer_reads_a_topic_that_was_deleted_and_made_anew_from_its_beginning(
+    green: Town,
+) -> None:
+    with Client(green.url, "trial") as client:
+        inbox, _, producer = talking(client)
+        send(client, producer, 1)
+        arrived(inbox, 2)
+        assert green.homes[0].broker.delete(TOPIC)
+        eventually(lambda: green.homes[0].broker.desk.find(TOPIC), "it is made anew", 20)
+        eventually(lambda: green.homes[0].broker.backlog(TOPIC) == {"s": 0}, "with its reader", 20)
+        send(client, producer, 2)
+        arrived(inbox, 3)
+    assert inbox.got == texts(0, 1, 2)
 
 
 def test_no_subscription_is_made_while_a_topic_is_held(
