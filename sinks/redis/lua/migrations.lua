@@ -1,4 +1,4 @@
--- Stores migrations as the job decided them, and tells brokers of each that has come further; or forgets them.
+-- Stores migrations as the job decided them, and tells brokers of each that has come further or has another check interval; or forgets them.
 --
 -- KEYS: open, migrations, sessions, the common prefix of leases, that of command streams.
 -- ARGV: the job's generation; then for each migration its id, its JSON, and the JSON of the command without id,
@@ -21,9 +21,9 @@ local function readable(text)
   return decoded and type(migration) == "table" and migration or {}
 end
 
--- What brokers act on: counts change all the time.
+-- What brokers act on: counts change all the time. Who waits for an hour between two looks learns of a shorter time.
 local function gist(migration)
-  return tostring(migration.state) .. " " .. tostring(migration.wave)
+  return tostring(migration.state) .. " " .. tostring(migration.wave) .. " " .. tostring(migration.check)
 end
 
 -- Brokers that have a lease: the others look when they get one.
