@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Final
 
 from sinks.exposition import Exposition
@@ -33,7 +34,7 @@ class MigrationGauges:
     ) -> None:
         """Set every gauge of a cluster, to 0 too: one that is absent looks like a job that is.
         ``counts``: of each migration's waves, by its id."""
-        shown, total = self._shown, sum_up(*(sum_up(*each) for each in counts.values()))
+        shown, total = self._shown, sum_up(*(_of(each, counts) for each in migrations))
         states = Counter(each.state for each in migrations)
         for state in sorted(CLAIMING):
             shown.set(metrics.MIGRATIONS, states[state], cluster, state.value)
@@ -67,3 +68,12 @@ class MigrationGauges:
     def _idle_before(self, migration: Migration) -> float:
         """Seconds for which it stood still under the driver before."""
         return max(0.0, self._wall() - migration.moved / 1000) if migration.moved else 0.0
+
+
+def _of(migration: Migration, counts: Mapping[str, tuple[Counts, ...]]) -> Counts:
+    """What is shown of a migration's topics; of one that was rolled back, those alone that stay on
+    green."""
+    found = sum_up(*counts.get(migration.id, ()))
+    if migration.state in CLAIMING:
+        return found
+    return replace(found, active=0, attempts=0, errors=0)

@@ -85,7 +85,8 @@ class MigrationWatcher:
         found = self._store.read(cluster)
         counts = dict[str, tuple[Counts, ...]]()
         for name, migration in found.items():
-            if migration.state in CLAIMING:
+            # What a rollback has left on green is shown as long as something is.
+            if migration.state in CLAIMING or migration.total.stays:
                 counts[name] = self._counts(migration)
             if migration.state in UNDER_WAY:
                 counts[name] = self._tell(migration, counts[name])

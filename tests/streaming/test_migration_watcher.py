@@ -101,6 +101,20 @@ def test_migrations_that_have_ended_are_left() -> None:
     assert shelf.said == []
 
 
+def test_what_a_rollback_has_left_on_green_is_shown_after_its_end() -> None:
+    """The figure dropped to 0 when somebody had to act on it."""
+    left = Counts(active=5, terminated=1, migrated=2, stays=3, backlog=7, attempts=9, errors=9)
+    it, shown = replace(RUNNING, state=MigrationState.ROLLED_BACK), Exposition(metrics.METRICS)
+    shelf = Shelf([replace(it, counts=(left,))], {"0": left})
+    watcher = MigrationWatcher(shelf, shelf, shelf, shown)
+    watcher.look()
+    topics = [value(shown, "trimtab_migrating_topics", state=each) for each in STATES]
+    assert topics == [0, 0, 1, 0, 2, 3]
+    assert value(shown, "trimtab_migration_backlog_messages") == 7
+    assert value(shown, "trimtab_migration_steps", result="failed") == 0
+    assert shelf.said == []
+
+
 def test_an_absent_redis_is_asked_again() -> None:
     shelf = Shelf([RUNNING], {"0": Counts(active=1)}, absent=True)
     watcher = MigrationWatcher(shelf, shelf, shelf, Exposition(metrics.METRICS))
@@ -166,12 +180,15 @@ def test_a_migration_is_shown_as_stopped_if_its_gate_has_paused_it() -> None:
     assert value(shown, "trimtab_stopped_migrations") == 0
 
 
-def value(shown: Exposition, name: str) -> float:
+STATES = ("active", "replicating", "terminated", "draining", "migrated", "stays")
+
+
+def value(shown: Exposition, name: str, **labels: str) -> float:
     [found] = [
         each.value
         for family in text_string_to_metric_families(shown.text().decode())
         for each in family.samples
-        if each.name == name and each.labels == {"cluster": "blue"}
+        if each.name == name and each.labels == {"cluster": "blue", **labels}
     ]
     return found
 

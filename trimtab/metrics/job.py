@@ -421,8 +421,8 @@ MIGRATIONS: Final = Metric(
 MIGRATING_TOPICS: Final = Metric(
     "trimtab_migrating_topics",
     MetricKind.GAUGE,
-    "Topics of migrations that are under way or completed, by state; stays: those that a rollback "
-    "leaves on the other cluster.",
+    "Topics of migrations that are under way or completed, by state, and those that a rollback has "
+    "left on the other cluster; stays: of both, those that a rollback leaves there.",
     ("cluster", "state"),
 )
 MIGRATION_BACKLOG: Final = Metric(
