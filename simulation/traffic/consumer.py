@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simulation.traffic.frames import NONE, Ack, FromBroker, Message, Part, Subscribed
+from simulation.traffic.frames import NONE, Ack, FromBroker, Message, Migrated, Part, Subscribed
 from simulation.traffic.link import Link, Phase
 
 
@@ -42,6 +42,9 @@ class Consumer(Link):
             case Message() if self.phase is Phase.OPEN:
                 return self._take(frame)
         return None
+
+    def migrated(self, frame: Migrated) -> None:
+        """Nothing: its subscription there is drained."""
 
     def _begin(self, frame: Subscribed) -> None:
         self.opened()

@@ -95,14 +95,17 @@ class Green:
         for name in subscriptions:
             path = f"{_path(topic)}/subscription/{quote(name, safe='')}"
             if path not in there:
-                try:
-                    self._ask("PUT", path, b'"earliest"', owner)
-                except _Refused:
-                    # Pulsar keeps no subscription of these: a client makes it.
-                    if not topic.startswith("non-persistent:"):
-                        raise
+                self._subscribe(topic, path, owner)
                 there.add(path)
         del self._half_made[topic]
+
+    def _subscribe(self, topic: str, path: str, owner: str) -> None:
+        try:
+            self._ask("PUT", path, b'"earliest"', owner)
+        except _Refused:
+            # Pulsar keeps no subscription of these: a client makes it.
+            if not topic.startswith("non-persistent:"):
+                raise
 
     def give_back(self, topic: str, home: Target) -> GivenBack:
         """Have green end the topic, unless it has taken a write of it; raises CannotMigrate."""

@@ -205,14 +205,14 @@ def test_an_intent_carries_the_reason_of_its_request(
     "said", ["Störung".encode(), "Störung".encode("latin-1")], ids=["UTF-8", "latin-1"]
 )
 def test_a_reason_may_have_any_letters(guarded: TestClient, file: Path, said: bytes) -> None:
-    why = {"Authorization": b"Bearer oscar", "X-Trimtab-Reason": said}
+    why = {b"Authorization": b"Bearer oscar", b"X-Trimtab-Reason": said}
     guarded.put("/admin/v2/namespaces/t/n/unload", headers=why)
     line = json.loads(file.with_name("audit.jsonl").read_text().splitlines()[-1])
     assert line["reason"] == "Störung"
 
 
 def test_an_id_with_other_letters_is_refused(guarded: TestClient) -> None:
-    own = {"Authorization": b"Bearer oscar", "Idempotency-Key": "Störung".encode()}
+    own = {b"Authorization": b"Bearer oscar", b"Idempotency-Key": "Störung".encode()}
     refused = guarded.put("/admin/v2/namespaces/t/n/unload", headers=own)
     assert (refused.status_code, "id" in refused.json()["reason"]) == (400, True)
 
