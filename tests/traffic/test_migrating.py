@@ -375,9 +375,9 @@ def test_a_green_that_does_not_look_itself_is_asked_for_messages_of_before(
     path = TOPIC.replace("://", "/")
     there = {path: 409, f"{path}/stats": {"msgInCounter": 3}}
     made = {"tenants/t": 204, "namespaces/t/ns": 409}
-    with answering(made | there) as url:
-        with pytest.raises(CannotMigrate, match="has a topic of this name with 3 messages"):
-            broker.create_on(Target(serviceUrl=url), TOPIC)
+    says = "has a topic of this name with 3 messages"
+    with answering(made | there) as url, pytest.raises(CannotMigrate, match=says):
+        broker.create_on(Target(serviceUrl=url), TOPIC)
 
 
 def lose(file: Path) -> None:
