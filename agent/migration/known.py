@@ -88,7 +88,10 @@ class KnownTopics:
         return Case(topic, record, migration, leads.target, overtaken)
 
     def _overtaken(self, topic: str, migration: Migration) -> bool:
-        return any(each.at > migration.at for each in self._index.having(topic))
+        return any(
+            each.at > migration.at and self.wave_of(each, topic) <= each.wave
+            for each in self._index.having(topic)
+        )
 
     def cases(self, bundle: str) -> Iterator[Case]:
         """Every topic of a bundle that has a record."""

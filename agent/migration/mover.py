@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -166,7 +166,8 @@ class Mover:
         named = _paced(broker.topics_of(bundle), keep)
         topics = {topic for topic in named if not is_system(topic)}
         changes = self._missing(bundle, epoch, topics, keep)
-        if all(answer.accepted for answer in self._ask(bundle, changes, keep)):
+        accepted = all(answer.accepted for answer in self._ask(bundle, changes, keep))
+        if accepted and not any(self._known.unlisted(bundle, topics & self._half_done)):
             self._name(bundle, epoch)
         left_over = tuple(self._known.left_over(bundle))
         old = (
@@ -180,11 +181,13 @@ class Mover:
                 self._due.append((bundle, case.topic))
 
     def _missing(
-        self, bundle: str, epoch: Epoch, topics: Collection[str], keep: Keep
+        self, bundle: str, epoch: Epoch, topics: Set[str], keep: Keep
     ) -> Iterator[TopicChange]:
         """What is to be asked for topics that have no record, or have one and are not there."""
         if any(each.state in MAY_ENLIST for each in self._known.migrations.values()):
-            for topic, migration in self._known.unlisted(bundle, _paced(sorted(topics), keep)):
+            # Without those that the broker has still to open: their record is all that says so.
+            done = _paced(sorted(topics - self._half_done), keep)
+            for topic, migration in self._known.unlisted(bundle, done):
                 yield self._records.enlist(bundle, epoch, topic, migration)
         for case in _paced(self._known.cases(bundle), keep):
             if case.topic not in topics:

@@ -49,7 +49,8 @@ class Case(NamedTuple):
     green: Target
     """Where its clients go: mostly where its migration leads."""
     overtaken: bool = False
-    """Whether a later migration has the topic too: the store was restored to what was before it."""
+    """Whether a later migration may have begun with the topic too: the store was restored to what
+    was before it."""
 
     @property
     def step(self) -> Step:

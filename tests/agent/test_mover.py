@@ -548,6 +548,45 @@ def test_the_next_owner_serves_a_topic_that_was_taken_back(place: Place) -> None
     assert not log.ended
 
 
+def failed_to_open(place: Place) -> Log:
+    """A rollback that has written the record, and not opened the topic."""
+    log = place.storage.topic(ONE, slow=0)
+    log.written = 1
+    place.migrate()
+    place.look()
+    place.broker.failing = ["reopen"]
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.look()
+    assert (place.state(), log.ended) == ("active", True)
+    place.migrate(MigrationState.ROLLED_BACK)
+    later = Migration("n", "c", "t/ns", GREEN, waves=(Wave((TWO,)),), at=1)
+    place.store.known["n"] = later
+    return log
+
+
+def test_the_next_owner_serves_a_topic_though_a_later_wave_has_it_again(place: Place) -> None:
+    """Nobody served it on either cluster, for good: green had ended it."""
+    log = failed_to_open(place)
+    place.owned_by(B)
+    place.look()
+    assert (place.state(), log.ended) == ("active", False)
+    assert place.store.records[ONE].migration == "n"
+
+
+def test_a_topic_is_enlisted_anew_once_its_broker_has_opened_it(place: Place) -> None:
+    """Its record alone says that it was taken back; until then its bundle is not named either."""
+    log = failed_to_open(place)
+    place.broker.failing = ["reopen"]
+    place.look()
+    assert (place.store.records[ONE].migration, log.ended) == ("m", True)
+    assert ("n", BUNDLE) not in place.store.marks
+    place.look()
+    assert not log.ended
+    place.look()
+    assert place.store.records[ONE].migration == "n"
+    assert place.store.marks["n", BUNDLE] == 0
+
+
 def test_a_bundle_whose_topics_cannot_be_restored_is_not_loaded(place: Place) -> None:
     place.storage.topic(ONE)
     place.migrate()
