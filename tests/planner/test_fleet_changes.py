@@ -162,7 +162,10 @@ ROLLING = {
 }
 
 
-@pytest.mark.parametrize("drained", [True, False], ids=["drained", "lost"])
+@pytest.mark.parametrize(
+    "drained",
+    [pytest.param(True, id="drained"), pytest.param(False, id="lost", marks=pytest.mark.slow)],
+)
 def test_a_rolling_restart_takes_few_moves_beside_the_drains(drained: bool) -> None:
     outcome = played({**ROLLING, "restart.drained": drained})
     figures, last = outcome.figures, 5 + 7 * 6 + 2
@@ -174,6 +177,7 @@ def test_a_rolling_restart_takes_few_moves_beside_the_drains(drained: bool) -> N
     assert Rule.CHANGING in outcome.skipped
 
 
+@pytest.mark.slow
 def test_bundles_stay_away_from_the_broker_that_they_were_drained_from() -> None:
     """Any others fill it as well; without the rule four go back within the hour."""
     every = {"restart.every": 8, "restart.down": 2, "restart.cycle": 5, "cycles": 90}
@@ -199,6 +203,7 @@ def test_a_single_broker_that_was_lost_and_came_back_is_filled_soon() -> None:
     assert float(outcome.range[8 + 11 :].max()) <= TARGET
 
 
+@pytest.mark.slow
 def test_a_fleet_that_grows_step_by_step_takes_few_more_moves_than_at_once() -> None:
     outcome = played({"start.brokers": 4, "start.joining": 5, "start.every": 5})
     at_once = played({"start.brokers": 4, "start.joining": 5})

@@ -15,10 +15,14 @@ FEW = 6
 """Cycles in which a plan without noise is made and done."""
 
 
-@cache
 def outcome(name: str, seed: int, noise: float = 0.0, cycles: int = FEW) -> ScenarioOutcome:
     """What comes of a scenario of the library; where there is noise it has been watched for an
     hour."""
+    return _outcome(name, seed, noise, cycles)
+
+
+@cache
+def _outcome(name: str, seed: int, noise: float, cycles: int) -> ScenarioOutcome:
     warm_up: dict[str, object] = {"warm_up": 60} if noise else {}
     scenario = load(name, seed=seed, noise=noise, cycles=cycles, **warm_up)
     return run(scenario, strategy("trimtab"))
@@ -84,14 +88,15 @@ def test_a_step_is_answered_within_two_cycles(seed: int, noise: float) -> None:
     assert reaction <= 2
 
 
-@pytest.mark.parametrize("seed", [1, 9, 24, *later(2, 5, 17, 18, 32)])
+@pytest.mark.parametrize("seed", [1, *later(2, 5, 9, 17, 18, 24, 32)])
 def test_a_step_in_strong_noise_is_answered_within_four_cycles(seed: int) -> None:
     reaction = outcome("step", seed, 0.5, 20).figures.reaction
     assert reaction is not None
     assert reaction <= 4
 
 
-@pytest.mark.parametrize("seed", [1, *later(2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
 def test_a_day_s_wave_is_not_chased(seed: int) -> None:
     """A day in rounds of five minutes."""
     scenario = load("wave", seed=seed, seconds=300.0, cycles=288)

@@ -344,8 +344,25 @@ def run(weather: Weather, seed: int) -> None:
         world.run(weather.transitions)
 
 
+LONG: Final = {
+    lapse_amid_seeding_ignored,
+    released_before_it_is_stopped,
+    older_records_believed,
+    generation_never_spent,
+    closed_for_no_time,
+    written_while_closed,
+    lease_taken_from_an_older_process,
+    clock_not_vouched_for,
+}
+"""It takes a second and more until they are noticed; the others take a fifth of one."""
+
+
 @pytest.mark.parametrize(
-    ("guard", "weather", "seed"), [pytest.param(*row, id=row[0].__name__) for row in ROWS]
+    ("guard", "weather", "seed"),
+    [
+        pytest.param(*row, id=row[0].__name__, marks=[pytest.mark.slow] if row[0] in LONG else [])
+        for row in ROWS
+    ],
 )
 def test_a_guard_that_is_missing_is_noticed(
     guard: Callable[[Switch], None], weather: Weather, seed: int, monkeypatch: Switch

@@ -44,7 +44,7 @@ def batch(it: Cluster, now_ms: int, rows: Iterable[Row] = ()) -> list[RoundRecor
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(MOST_AT_ONCE),
+        pytest.param(MOST_AT_ONCE, marks=pytest.mark.slow),
         pytest.param(2 * MOST_AT_ONCE + 1),
         pytest.param(70_000, marks=pytest.mark.slow),
         pytest.param(120_000, marks=pytest.mark.slow),
