@@ -18,7 +18,7 @@ from tests.coverage import named_tests
 from tests.support.kafka_archive import quick_kafka
 
 # Tests run on machines shared with other work: an example has no deadline.
-settings.register_profile("usual", deadline=None, print_blob=True, max_examples=25)
+settings.register_profile("usual", deadline=None, print_blob=True, max_examples=10)
 settings.register_profile("long", settings.get_profile("usual"), max_examples=500)
 settings.load_profile("usual")
 

@@ -21,6 +21,7 @@ from sinks.redis.leasing.lease import FOR_THE_NEXT, Lease, Renewal
 from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from tests.contracts.asking import commands, journal
+from tests.support.examples import examples
 from tests.support.opening import indexed, let_lapse
 from trimtab.model import NO_EPOCH, Epoch, HashRange, merge_names, parse_bundle
 from trimtab.ownership import JOB_EVENTS, TRANSITIONS, Event, State
@@ -453,7 +454,7 @@ def test_redis_answers_as_the_server_of_simulations_does(client: redis.Redis) ->
     run_state_machine_as_test(
         Histories,
         settings=settings(
-            max_examples=50,
+            examples(200),
             stateful_step_count=30,
             deadline=None,
             # Against a real server shrinking takes minutes, and seldom finds what is shorter.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters_by_rows import change_row, rounds_in, said
+from tests.support.examples import examples
 from tests.support.fleets import EIGHTHS
 from tests.support.plans import FIRST_ROUND, plans_in, verb, waiting_cluster
 from trimtab.cluster.operator import Cluster
@@ -76,7 +77,7 @@ class Played:
         return [change_row(bundle, flight.destination, self.epoch)]
 
 
-@settings(deadline=None, max_examples=40)
+@examples(160)
 @given(st.sampled_from(["propose", "approve"]), st.lists(steps, max_size=20))
 def test_any_story_of_plans_keeps_the_rules(
     mode: str, story: list[tuple[object, int, str]]
@@ -89,7 +90,7 @@ def test_any_story_of_plans_keeps_the_rules(
     only_legal_states(played.rows)
 
 
-@settings(deadline=None, max_examples=15)
+@examples(60)
 @given(st.lists(steps, max_size=12))
 def test_a_memory_that_was_stored_in_between_goes_on_alike(
     story: list[tuple[object, int, str]],
