@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -17,6 +18,7 @@ from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from sinks.kafka.generation import claim
 from sinks.kafka.topics import ensure_topics
+from streaming import job
 from streaming.shutdown import FAILED, UNREACHABLE, USAGE
 from tests.support.jobs import QUICK, run_to_its_end, write_settings
 from tests.support.redis_cluster import clustered
@@ -30,6 +32,31 @@ NOBODY = "127.0.0.1:1"
 @pytest.fixture(autouse=True)
 def _jars() -> None:
     jars.fetch()
+
+
+class Refused(NamedTuple):
+    """A start that came to nothing."""
+
+    code: object
+    said: str
+    """On the standard error."""
+    log: str
+
+
+Refuse = Callable[[Path], Refused]
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refuse:
+    """Have the job start with a file, in this process: what it is told before there is a JVM."""
+
+    def start(file: Path) -> Refused:
+        with pytest.raises(SystemExit) as ended:
+            job.run(file)
+        told = capsys.readouterr()
+        return Refused(ended.value.code, told.err, told.out)
+
+    return start
 
 
 def test_every_wrong_setting_is_told_at_once(tmp_path: Path) -> None:
@@ -72,55 +99,53 @@ def test_every_wrong_setting_is_told_at_once(tmp_path: Path) -> None:
         pytest.param("trigger_seconds = nan", id="no number"),
     ],
 )
-def test_a_file_of_another_shape_is_a_wrong_setting(tmp_path: Path, text: str) -> None:
+def test_a_file_of_another_shape_is_a_wrong_setting(
+    tmp_path: Path, text: str, refused: Refuse
+) -> None:
     file = tmp_path / "trimtab.toml"
     file.write_text(text)
-    ended = run_to_its_end("--config", str(file))
-    assert (ended.returncode, "Traceback" in ended.stderr) == (USAGE, False), ended.stderr
+    assert refused(file).code == USAGE
 
 
-def test_a_file_that_is_not_there_is_a_wrong_setting(tmp_path: Path) -> None:
-    ended = run_to_its_end("--config", str(tmp_path / "none.toml"))
-    assert ended.returncode == USAGE
-    assert "none.toml" in ended.stderr
+def test_a_file_that_is_not_there_is_a_wrong_setting(tmp_path: Path, refused: Refuse) -> None:
+    ended = refused(tmp_path / "none.toml")
+    assert ended.code == USAGE
+    assert "none.toml" in ended.said
 
 
-def test_without_kafka_its_address_is_told(tmp_path: Path) -> None:
+def test_without_kafka_its_address_is_told(tmp_path: Path, refused: Refuse) -> None:
     file = write_settings(tmp_path, NOBODY, f"redis://{NOBODY}")
-    ended = run_to_its_end("--config", str(file))
-    assert ended.returncode == UNREACHABLE, ended.stderr
-    assert f"Kafka at {NOBODY}" in ended.stderr
+    ended = refused(file)
+    assert ended.code == UNREACHABLE, ended.said
+    assert f"Kafka at {NOBODY}" in ended.said
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_without_redis_its_address_is_told_and_no_password(
-    kafka: KafkaServer, tmp_path: Path
+    kafka: KafkaServer, tmp_path: Path, refused: Refuse
 ) -> None:
     port = free_port()
     file = write_settings(tmp_path, kafka.bootstrap, f"redis://:hushhush@127.0.0.1:{port}/0")
-    ended = run_to_its_end("--config", str(file))
-    assert ended.returncode == UNREACHABLE, ended.stderr
-    assert f"Redis at 127.0.0.1:{port}" in ended.stderr
-    assert "hushhush" not in ended.stderr + ended.stdout
+    ended = refused(file)
+    assert ended.code == UNREACHABLE, ended.said
+    assert f"Redis at 127.0.0.1:{port}" in ended.said
+    assert "hushhush" not in ended.said + ended.log
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_redis_cluster_is_refused(kafka: KafkaServer, tmp_path: Path) -> None:
+def test_a_redis_cluster_is_refused(kafka: KafkaServer, tmp_path: Path, refused: Refuse) -> None:
     with RedisServer(tmp_path / "node", settings=clustered()) as node:
-        file = write_settings(tmp_path, kafka.bootstrap, node.url)
-        ended = run_to_its_end("--config", str(file))
-    assert ended.returncode == FAILED, ended.stderr
-    assert "Redis Cluster is not supported; use a single master" in ended.stderr
-    assert "Traceback" not in ended.stderr
+        ended = refused(write_settings(tmp_path, kafka.bootstrap, node.url))
+    assert ended.code == FAILED, ended.said
+    assert "Redis Cluster is not supported; use a single master" in ended.said
 
 
-def test_a_replica_is_no_store(kafka: KafkaServer, tmp_path: Path) -> None:
+def test_a_replica_is_no_store(kafka: KafkaServer, tmp_path: Path, refused: Refuse) -> None:
     """A supervisor starts the job again, and by then it may have been promoted."""
     with RedisServer(tmp_path / "copy", settings=["replicaof 127.0.0.1 1"]) as copy:
-        file = write_settings(tmp_path, kafka.bootstrap, copy.url)
-        ended = run_to_its_end("--config", str(file))
-    assert ended.returncode == UNREACHABLE, ended.stderr
-    assert "is a replica of 127.0.0.1:1" in ended.stderr
+        ended = refused(write_settings(tmp_path, kafka.bootstrap, copy.url))
+    assert ended.code == UNREACHABLE, ended.said
+    assert "is a replica of 127.0.0.1:1" in ended.said
 
 
 def a_file_in_its_place(folder: Path) -> None:
@@ -144,9 +169,20 @@ def no_connector(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        pytest.param(a_file_in_its_place, "cannot be written: ", id="not to be written"),
         pytest.param(another_program, "a query that reads clicks from 1", id="another's"),
-        pytest.param(no_connector, "Failed to find data source: kafka", id="no connector"),
+        # What Spark says of these is looked at in tests/spark, on a session that is there.
+        pytest.param(
+            a_file_in_its_place,
+            "cannot be written: ",
+            id="not to be written",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            no_connector,
+            "Failed to find data source: kafka",
+            id="no connector",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_job_that_cannot_work_does_not_end_the_one_that_works(
@@ -173,44 +209,50 @@ def test_a_job_that_cannot_work_does_not_end_the_one_that_works(
     healthy.close()
 
 
+UNSAFE: Final = {
+    keys.OWNERSHIP: (1, {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"}),
+    keys.GENERATIONS: (2, {"cleanup.policy": "compact"}),
+}
+"""Topics by which two brokers might own a bundle: their partitions and their settings."""
+
+
+@pytest.fixture(scope="module")
+def unsafe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    with KafkaServer(tmp_path_factory.mktemp("unsafe")) as own:
+        admin = AdminClient({"bootstrap.servers": own.bootstrap})
+        topics = [NewTopic(name, number, config=said) for name, (number, said) in UNSAFE.items()]
+        for made in admin.create_topics(topics).values():
+            made.result()
+        yield own
+
+
 @pytest.mark.parametrize(
-    ("topic", "partitions", "config", "said"),
+    "said",
     [
         pytest.param(
-            keys.OWNERSHIP,
-            1,
-            {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"},
             "trimtab.ownership: cleanup.policy is delete, must be compact; type: kafka-configs.sh",
             id="ownership that is deleted by time",
         ),
         pytest.param(
-            keys.GENERATIONS,
-            2,
-            {"cleanup.policy": "compact"},
             "trimtab.generations: partitions is 2, must be 1; type: kafka-topics.sh",
             id="claims on two partitions",
         ),
     ],
 )
 def test_topics_by_which_two_brokers_might_own_a_bundle_refuse_the_start(
-    tmp_path: Path, topic: str, partitions: int, config: dict[str, str], said: str
+    tmp_path: Path, unsafe: KafkaServer, said: str, refused: Refuse
 ) -> None:
-    with KafkaServer(tmp_path / "kafka") as own:
-        admin = AdminClient({"bootstrap.servers": own.bootstrap})
-        for made in admin.create_topics([NewTopic(topic, partitions, config=config)]).values():
-            made.result()
-        file = write_settings(tmp_path, own.bootstrap, f"redis://{NOBODY}")
-        ended = run_to_its_end("--config", str(file))
-        examined = [*service_checks.check_kafka(own.bootstrap)]
-        listed = CliRunner().invoke(
-            cli.build_app(), ["kafka", "create-topics", "--config", str(file)]
-        )
-    assert ended.returncode == FAILED, ended.stderr
-    assert said in ended.stderr
+    file = write_settings(tmp_path, unsafe.bootstrap, f"redis://{NOBODY}")
+    ended = refused(file)
+    examined = [*service_checks.check_kafka(unsafe.bootstrap)]
+    listed = CliRunner().invoke(
+        cli.build_app(["kafka"]), ["kafka", "create-topics", "--config", str(file)]
+    )
+    assert ended.code == FAILED, ended.said
+    assert said in ended.said
     finding, _, command = said.partition("; type: ")
     told = {each.detail: each.next_command for each in examined if not each.ok}
     assert told[finding].startswith(command)
     assert listed.exit_code == 6
     assert f"{finding}; the job does not start\n  {command}" in listed.stdout
-    assert "nothing was started" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert "nothing was started" in ended.said
