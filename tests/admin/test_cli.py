@@ -26,7 +26,7 @@ def examined(*findings: Finding, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_healthy_machine_gives_0(monkeypatch: pytest.MonkeyPatch) -> None:
     examined(RIGHT, monkeypatch=monkeypatch)
-    result = CliRunner().invoke(cli.build_app(), ["doctor"])
+    result = CliRunner().invoke(cli.build_app(["doctor"]), ["doctor"])
     assert result.exit_code == 0
     assert "17.0.1 at /usr/bin/java" in result.stdout
 
@@ -35,14 +35,14 @@ def test_each_finding_comes_with_its_next_command_and_gives_6(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     examined(RIGHT, WRONG, monkeypatch=monkeypatch)
-    result = CliRunner().invoke(cli.build_app(), ["doctor"])
+    result = CliRunner().invoke(cli.build_app(["doctor"]), ["doctor"])
     assert result.exit_code == 6
     assert "jars: python -m deploy.jars" in result.stdout.splitlines()
 
 
 def test_findings_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     examined(RIGHT, WRONG, monkeypatch=monkeypatch)
-    result = CliRunner().invoke(cli.build_app(), ["doctor", "-o", "json"])
+    result = CliRunner().invoke(cli.build_app(["doctor"]), ["doctor", "-o", "json"])
     assert result.exit_code == 6
     said = json.loads(result.stdout)
     assert said["v"] == 1
@@ -61,7 +61,7 @@ def test_the_metrics_port_may_be_a_job_s_and_nobody_else_s(
     monkeypatch.setattr("deploy.doctor.examine", lambda **_: [])
     monkeypatch.setattr("admin.commands.tools.doctor.is_free", lambda _: False)
     monkeypatch.setattr("admin.commands.tools.doctor.urlopen", lambda *_, **__: BytesIO(content))
-    assert CliRunner().invoke(cli.build_app(), ["doctor"]).exit_code == code
+    assert CliRunner().invoke(cli.build_app(["doctor"]), ["doctor"]).exit_code == code
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_fleet_that_cannot_be_gives_2_and_starts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli.build_app(), ["demo", "--brokers", "1"])
+    result = CliRunner().invoke(cli.build_app(["demo"]), ["demo", "--brokers", "1"])
     assert result.exit_code == 2
     assert "brokers must be at least 2" in result.stderr
     assert not list(tmp_path.rglob("*.log"))
@@ -94,7 +94,7 @@ def test_a_kafka_that_is_not_there_gives_5_and_its_address(monkeypatch: pytest.M
     monkeypatch.setattr("sinks.kafka.topics.TIMEOUT_SECONDS", 0.5)
     address = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", address)
-    result = CliRunner().invoke(cli.build_app(), ["kafka", "create-topics"])
+    result = CliRunner().invoke(cli.build_app(["kafka"]), ["kafka", "create-topics"])
     assert result.exit_code == 5
     assert address in result.stderr
     assert f"Next: trimtab doctor --kafka {address}" in result.stderr
@@ -131,12 +131,12 @@ def test_without_a_file_the_next_command_names_the_addresses_but_no_password(
     absent = f"127.0.0.1:{free_port()}"
     monkeypatch.setenv("TRIMTAB_KAFKA__BOOTSTRAP", absent)
     monkeypatch.setenv("TRIMTAB_REDIS_URL", f"redis://:hushhush@{absent}/0")
-    shown = CliRunner().invoke(cli.build_app(), ["config", "show", "--cluster", "east"])
+    shown = CliRunner().invoke(cli.build_app(["config"]), ["config", "show", "--cluster", "east"])
     assert shown.exit_code == 5
     addresses = f"--kafka {absent} --redis redis://...@{absent}/0"
     assert shown.stderr.endswith(f"\nNext: trimtab doctor {addresses}\n")
     asked = CliRunner().invoke(
-        cli.build_app(), ["why", "a:1", "--cluster", "east", "--redis", f"redis://{absent}"]
+        cli.build_app(["why"]), ["why", "a:1", "--cluster", "east", "--redis", f"redis://{absent}"]
     )
     assert asked.stderr.endswith(f"\nNext: trimtab doctor --redis redis://{absent}\n")
 
@@ -145,7 +145,7 @@ def test_wrong_settings_are_told_at_once_and_give_2(tmp_path: Path) -> None:
     settings = tmp_path / "trimtab.toml"
     settings.write_text('trigger_seconds = -1\n[settings.avg]\nlow_hits = "few"\n')
     result = CliRunner().invoke(
-        cli.build_app(), ["kafka", "create-topics", "--config", str(settings)]
+        cli.build_app(["kafka"]), ["kafka", "create-topics", "--config", str(settings)]
     )
     assert result.exit_code == 2
     assert "trigger_seconds" in result.stderr

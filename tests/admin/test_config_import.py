@@ -41,7 +41,7 @@ def run(folder: Path, content: str | bytes, *options: str) -> tuple[Path, Result
     """The command's result for a file of ``content``, and a file of what it printed."""
     file, printed = folder / "broker.conf", folder / "trimtab.toml"
     file.write_bytes(content if isinstance(content, bytes) else content.encode("latin-1"))
-    result = CliRunner().invoke(build_app(), ["config", "import", str(file), *options])
+    result = CliRunner().invoke(build_app(["config"]), ["config", "import", str(file), *options])
     printed.write_text(result.stdout)
     return printed, result
 
@@ -268,7 +268,7 @@ def test_a_malformed_file_gives_2(tmp_path: Path) -> None:
 
 def test_a_path_that_is_no_file_gives_2(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.conf"):
-        result = CliRunner().invoke(build_app(), ["config", "import", str(path)])
+        result = CliRunner().invoke(build_app(["config"]), ["config", "import", str(path)])
         assert (result.exit_code, result.stdout) == (USAGE, "")
         assert str(path) in result.stderr
 

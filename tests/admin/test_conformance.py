@@ -67,7 +67,7 @@ def test_a_broker_that_does_not_start_is_told_once_with_its_cause(
     redis_server: RedisServer, command: str, code: int, says: str
 ) -> None:
     done = CliRunner().invoke(
-        cli.build_app(), ["conformance", command, "--redis", redis_server.url]
+        cli.build_app(["conformance"]), ["conformance", command, "--redis", redis_server.url]
     )
     assert (done.exit_code, done.stdout) == (code, "")
     assert says in done.stderr
@@ -85,7 +85,7 @@ def test_a_page_of_another_form_is_told(
     serves = f"{sys.executable} -m http.server --bind 127.0.0.1 --directory {tmp_path}"
     command = f"sh -c '{serves} ${{TRIMTAB_SERVED#*:}}'"
     invoked = CliRunner().invoke(
-        cli.build_app(), ["conformance", command, "--redis", redis_server.url]
+        cli.build_app(["conformance"]), ["conformance", command, "--redis", redis_server.url]
     )
     assert invoked.exit_code == FAILED
     assert "/served answers no JSON object of bundles to epochs" in invoked.output

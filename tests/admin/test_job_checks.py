@@ -36,7 +36,7 @@ def test_a_finding_names_the_table_where_a_setting_belongs(tmp_path: Path) -> No
     path = tmp_path / "trimtab.toml"
     path.write_text("max_moves = 3\n")
     done = CliRunner().invoke(
-        cli.build_app(), ["doctor", "--config", str(path)], env={"COLUMNS": "200"}
+        cli.build_app(["doctor"]), ["doctor", "--config", str(path)], env={"COLUMNS": "200"}
     )
     assert (done.exit_code, "belongs under [settings.round]" in done.stdout) == (6, True)
 
@@ -126,7 +126,7 @@ def test_the_doctor_uses_the_addresses_of_the_settings(
         f'checkpoint = "{tmp_path}/c"\nredis_url = "redis://r:1"\nredis_replicas = 1\n'
         f'metrics_port = {port}\n[kafka]\nbootstrap = "k:1"\n[kafka.client]\n"client.id" = "me"\n'
     )
-    result = CliRunner().invoke(cli.build_app(), ["doctor", "--config", str(path)])
+    result = CliRunner().invoke(cli.build_app(["doctor"]), ["doctor", "--config", str(path)])
     assert result.exit_code == 0, result.output
     assert asked == {
         "run_dir": tmp_path / "c",

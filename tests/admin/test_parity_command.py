@@ -12,7 +12,7 @@ from admin.exit_codes import FAILED, OK
 
 def test_each_line_is_answered() -> None:
     case = json.dumps({"id": "a", "op": "hash", "topics": ["persistent://acme/ns/-"]})
-    done = CliRunner().invoke(build_app(), ["parity"], input=f"{case}\n\n{case}\n")
+    done = CliRunner().invoke(build_app(["parity"]), ["parity"], input=f"{case}\n\n{case}\n")
     assert done.exit_code == OK
     answer = {"id": "a", "op": "hash", "positions": {"persistent://acme/ns/-": "0x7786d42b"}}
     assert [json.loads(line) for line in done.stdout.splitlines()] == [answer, answer]
@@ -21,7 +21,9 @@ def test_each_line_is_answered() -> None:
 def test_a_case_without_an_answer_says_why_and_the_next_is_answered() -> None:
     unknown = json.dumps({"id": 7, "op": "shed", "strategy": "Nobody"})
     known = json.dumps({"id": 8, "op": "hash", "topics": []})
-    done = CliRunner().invoke(build_app(), ["parity"], input=f"{unknown}\nnot json\n{known}\n")
+    done = CliRunner().invoke(
+        build_app(["parity"]), ["parity"], input=f"{unknown}\nnot json\n{known}\n"
+    )
     assert done.exit_code == FAILED
     first, second, third = map(json.loads, done.stdout.splitlines())
     assert first == {

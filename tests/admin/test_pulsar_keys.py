@@ -147,7 +147,7 @@ def test_pulsar_s_defaults_are_trimtab_s_but_for_the_strategies() -> None:
 
 
 def test_all_settings_can_be_printed(tmp_path: Path) -> None:
-    result = CliRunner().invoke(build_app(), ["config", "import", "--all", str(DEFAULTS)])
+    result = CliRunner().invoke(build_app(["config"]), ["config", "import", "--all", str(DEFAULTS)])
     assert result.exit_code == OK
     printed = tmp_path / "trimtab.toml"
     printed.write_text(result.stdout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,9 +27,15 @@ def typed() -> Iterator[tuple[str, str]]:
             yield page.stem, block or inline
 
 
+@cache
+def trimtab() -> Any:
+    """The command line, which is not built again for each line."""
+    return get_command(build_app())
+
+
 def find_command(words: list[str]) -> tuple[Any, list[str]]:
     """The command, None where there is none, and the words after its name."""
-    found: Any = get_command(build_app())
+    found: Any = trimtab()
     # Typer brings a Click of its own: a group is what has commands.
     while hasattr(found, "commands"):
         found, words = found.commands.get(next(iter(words), "")), words[1:]

@@ -198,6 +198,6 @@ def test_the_cursor_stays_on_its_broker() -> None:
 
 
 def test_without_a_terminal_another_command_is_named() -> None:
-    done = CliRunner().invoke(cli.build_app(), ["top"])
+    done = CliRunner().invoke(cli.build_app(["top"]), ["top"])
     assert done.exit_code == USAGE
     assert "Next: trimtab status -o json" in done.stderr

@@ -260,7 +260,9 @@ def test_a_server_that_cannot_listen_or_note_does_not_start(
     port = kafka.bootstrap.rpartition(":")[2]
     # 192.0.2.1 is for documentation, and no machine's own.
     value = {"--port": port, "--host": "192.0.2.1", "--audit": str(tmp_path)}[option]
-    done = CliRunner().invoke(cli.build_app(), ["api", "--tokens", str(tokens), option, value])
+    done = CliRunner().invoke(
+        cli.build_app(["api"]), ["api", "--tokens", str(tokens), option, value]
+    )
     assert (done.exit_code, value in done.stderr, "give another" in done.stderr) == (1, True, True)
 
 
@@ -275,7 +277,8 @@ def test_a_change_that_cannot_be_noted_is_in_the_log(plane: ControlPlane, tmp_pa
 
 def test_a_token_that_is_made_opens(tmp_path: Path) -> None:
     done = CliRunner().invoke(
-        cli.build_app(), ["tokens", "create", 'a"b', "--role", "operator", "--tenant", "shop"]
+        cli.build_app(["tokens"]),
+        ["tokens", "create", 'a"b', "--role", "operator", "--tenant", "shop"],
     )
     path = tmp_path / "tokens.toml"
     path.write_text(done.stdout)

@@ -64,11 +64,16 @@ def command_lines() -> Iterator[list[str]]:
 def options_of(line: list[str]) -> tuple[set[str], set[str]]:
     """The options in a command line, and those that its command has."""
     program, *words = line
-    command: Any = _only(run_agent) if program == "trimtab-agent" else get_command(build_app())
+    command: Any = _only(run_agent) if program == "trimtab-agent" else _trimtab()
     while commands := getattr(command, "commands", None):
         command = commands[words.pop(0)]
     known = {option for parameter in command.params for option in parameter.opts}
     return {word.partition("=")[0] for word in words if word.startswith("--")}, known
+
+
+@cache
+def _trimtab() -> Any:
+    return get_command(build_app())
 
 
 def _only(function: Callable[..., None]) -> Any:

@@ -4,6 +4,7 @@ tests/conftest.py has named tests pass."""
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from tests.coverage import TABLE, named_tests, rows, rules
@@ -22,9 +23,14 @@ def test_every_item_has_one_row_and_a_status() -> None:
 def test_every_named_test_exists() -> None:
     for test, items in named_tests().items():
         path, name = test.split("::")
-        tree = ast.parse((ROOT / path).read_text())
-        names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        assert name in names, (items, test)
+        assert name in functions_of(path), (items, test)
+
+
+@cache
+def functions_of(path: str) -> set[str]:
+    """Each file is read once, however many of its tests are named."""
+    tree = ast.parse((ROOT / path).read_text())
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_every_rule_of_a_migration_has_a_test() -> None:
