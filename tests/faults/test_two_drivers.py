@@ -166,6 +166,7 @@ def test_a_driver_that_hangs_is_ended_with_its_jvm_and_followed(
     assert "JVM is gone" in standby.said()
 
 
+@pytest.mark.slow
 def test_drivers_that_are_fenced_or_told_to_end_while_they_stand_by(
     start: Start, tmp_path: Path
 ) -> None:

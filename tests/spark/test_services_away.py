@@ -66,6 +66,7 @@ def bench(tmp_path: Path, spark: SparkSession) -> Iterator[Bench]:
         yield Bench(kafka, server, client, Running(config, spark))
 
 
+@pytest.mark.slow
 def test_redis_and_then_kafka_killed_and_started_again_and_a_job_that_waits_is_stopped(
     bench: Bench,
 ) -> None:

@@ -126,6 +126,7 @@ def gated(folder: Path, topics: list[str], namespaces: int, kills: int) -> None:
     assert verdict.ok, (SUBSCRIPTION, verdict)
 
 
+@pytest.mark.slow
 def test_the_gates_on_errors_and_backlog_hold_while_all_is_killed(tmp_path: Path) -> None:
     gated(tmp_path, names(12, 1), namespaces=1, kills=2)
 

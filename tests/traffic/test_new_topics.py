@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from control.migrations import report, tell
 from simulation.traffic.client import Client
 from sinks.redis.migrations import Migrations
@@ -28,6 +30,7 @@ def stays(it: Land) -> list[str]:
     return [each.topic for each in found.stays]
 
 
+@pytest.mark.slow
 def test_a_new_topic_stays_on_green_with_clients_of_before_and_after_a_rollback(
     tmp_path: Path,
 ) -> None:
