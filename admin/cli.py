@@ -79,7 +79,7 @@ def _no_options() -> None:
 
 def main() -> None:
     """The console script."""
-    # What librdkafka says of each attempt is no answer; a failure is told once, by its command.
+    # librdkafka's message about each attempt is no answer; a failure is shown once, by its command.
     configure("info")
     # All modules take seconds to import: the help, a wrong word and a shell's completion need them.
     named = [word for word in sys.argv[1:2] if word in COMMANDS]

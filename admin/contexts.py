@@ -6,7 +6,7 @@ Each names an API with a token's file, or a settings file of Kafka and Redis, an
 
     [context.prod]
     api = "https://trimtab.example:9781"
-    token_file = "/home/alice/.trimtab-token"   # read anew for each request
+    token_file = "/home/alice/.trimtab-token"   # read again for each request
     ca = "/etc/ssl/example.pem"                 # default: the system's
     cert = "/home/alice/alice.pem"              # and key = …: where the API asks for them
     cluster = "east"

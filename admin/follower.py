@@ -143,6 +143,6 @@ def follow(
 
 
 if __name__ == "__main__":
-    # What librdkafka says of each attempt is no answer; a failure is told once, at the end.
+    # librdkafka's message about each attempt is no answer; a failure is shown once, at the end.
     configure("info")
     typer.run(follow)

@@ -97,7 +97,7 @@ def _obstacles(told: Told) -> Iterator[str]:
         yield f"no write of {topics} is taken until other regions lack no message of them"
     if it["unseen"] and not it["ended"]:
         bundles = format_count(it["unseen"], "bundle")
-        yield f"{bundles} with topics that nobody has named yet: it cannot be complete before that"
+        yield f"{bundles} with topics not named by a broker yet: it cannot be complete before that"
     if not it["check"] and not it["ended"]:
         yield "migration.check is 0: no topic is looked at"
 

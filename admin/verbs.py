@@ -125,7 +125,7 @@ def acts(command: Callable[..., Change]) -> Callable[..., None]:
 
 
 def acts_at_once(command: Callable[..., Change]) -> Callable[..., None]:
-    """The same without a dry run, for what must not wait and harms nothing."""
+    """Make a command that asks for a change without a dry run: it is urgent and harmless."""
     run = _acting(command)
     options = {name: option for name, option in _ACTING.items() if name != "execute"}
 

@@ -52,7 +52,7 @@ class Agreement:
         return self._agreed_after == self._lease.lapses
 
     def reach(self, looked_again: Callable[[], object]) -> None:
-        """Agree as far as that is due; ``looked_again`` is called once records were read anew."""
+        """Agree as far as that is due; ``looked_again`` is called once records were read again."""
         if not self.reached:
             self._seed()
         elif self._was_closed or self._links.clock() >= self._look_at:

@@ -23,7 +23,7 @@ from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 _FAILED: Final = 1
 _USAGE: Final = 2
-"""As docs/cli.md has them for all programs."""
+"""The exit code of all programs for wrong usage (docs/cli.md)."""
 
 
 class IdleBroker:

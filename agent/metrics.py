@@ -56,7 +56,7 @@ class AgentMetrics(Collector):
         self._agents[cluster, broker] = agent
 
     def count_reports(self, outbox: Outbox) -> None:
-        """Show what becomes of the reports of an outbox."""
+        """Show how many reports of an outbox were sent, replaced or lost."""
         self._outboxes.append(outbox)
 
     def collect(self) -> Iterable[Metric]:

@@ -36,7 +36,7 @@ class Notices:
             self._log.warning("waiting for the store", cause=cause)
 
     def well(self) -> None:
-        """Tell all causes anew from now on."""
+        """Tell all causes again from now on."""
         self._causes.clear()
 
     def obeyed(self, command: Command, obeyed: Obeyed) -> None:

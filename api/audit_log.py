@@ -1,6 +1,6 @@
 """Writes a line for each request that changes something or is not let in: who, what, why, outcome.
 
-The intents themselves are on trimtab.control with their writer, and what came of each is on
+The intents themselves are on trimtab.control with their writer, and the outcome of each is on
 trimtab.rounds, both by the id that stands in the line.
 """
 

@@ -12,7 +12,7 @@ log = structlog.get_logger()
 
 
 def follow_files(build: Callable[[], ssl.SSLContext], files: Sequence[Path]) -> ssl.SSLContext:
-    """A context for a server, made anew for the first handshake after one of its files has changed.
+    """A context for a server, made again for the first handshake after one of its files changed.
 
     ``build`` makes one of the files. While they cannot be used, as between the writing of a
     certificate and of its key, the last good context stays in force.

@@ -101,7 +101,7 @@ class Tokens:
         """Why the file as it is now is not in force; empty if it is."""
 
     def caller_of(self, token: str) -> Caller | None:
-        """Who has this token; None if nobody, or no longer."""
+        """Who has this token; None if it is unknown or no longer valid."""
         given = hashlib.sha256(token.encode()).hexdigest()
         found = None
         for each in self._newest():

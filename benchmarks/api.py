@@ -24,7 +24,7 @@ from benchmarks.synthetic import CLUSTER
 
 BROKERS: Final = 10_000
 BUNDLES: Final = 100
-"""Of each broker."""
+"""Bundles of each broker."""
 ANSWERS: Final = 200
 PAGE_MS: Final = 200.0
 MEMORY_MIB: Final = 500.0

@@ -62,4 +62,4 @@ QUICK: Final = (
     "page",
     "exposition",
 )
-"""Those that need no job, and end within a minute and a half each."""
+"""Benchmarks that need no job and end within a minute and a half each."""

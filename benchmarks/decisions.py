@@ -38,7 +38,7 @@ from trimtab.view import View
 
 BROKERS: Final = 1_000
 BUNDLES: Final = 100
-"""Of each broker."""
+"""Bundles of each broker."""
 SEED: Final = 1
 HEAP: Final = "4g"
 

@@ -20,7 +20,7 @@ _HEAD: Final = """\
 # Benchmarks
 
 Generated from `benchmarks/results.json` by `python -m benchmarks --document`: do not edit.
-`make bench` measures everything but `scale` anew in 40 minutes and writes `build/bench.json`;
+`make bench` measures everything but `scale` again in 40 minutes and writes `build/bench.json`;
 `ONLY=name` measures one, `QUICK=1` those that need no job; `python -m benchmarks --record` keeps
 the outcome. Both sides of a ratio are measured in one run, in turn, so that a busy machine slows
 both; an absolute bar holds for the machine that it names.

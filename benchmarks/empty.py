@@ -33,7 +33,7 @@ from trimtab.wire.rows import Tag
 
 _SCHEMA: Final = "cluster string, rows int"
 _WARM_UP_SHARE: Final = 0.5
-"""Of the time: until then the JVM compiles more than it runs."""
+"""Share of the time: until then the JVM compiles more than it runs."""
 
 
 class Counting(StatefulProcessor):

@@ -6,7 +6,7 @@ without notice. The time runs from then until every one of its bundles is owned,
 broker that lives; the lease is ten seconds. Kafka, Redis, the job and the hundred agents share this
 machine's cores.
 
-Nobody looks a topic up meanwhile: a lookup would have its bundle claimed once the lease is gone.
+No client looks a topic up meanwhile: a lookup would claim its bundle once the lease is gone.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _until(condition: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + _PATIENCE_S
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError(f"waited in vain for {what}")
+            raise RuntimeError(f"waited without result for {what}")
         time.sleep(0.05)
 
 

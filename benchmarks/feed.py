@@ -24,7 +24,7 @@ from trimtab.wire import keys
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 BUNDLES: Final = 100
-"""Of each broker."""
+"""Bundles of each broker."""
 VARIANTS: Final = 2
 """Reports made for a broker: one after another, each is news."""
 _PARTS_A_SECOND: Final = 20

@@ -58,7 +58,7 @@ high_hits = 1
 min_rate = 50.0
 max_share = 0.2
 """
-"""Of a step's 1500 messages/s (in and out) a fifth may move: one bundle of 200 fits, not two."""
+"""A fifth of a step's 1500 messages/s (in and out) may move: one bundle of 200 fits, not two."""
 
 
 @dataclass(frozen=True, slots=True)

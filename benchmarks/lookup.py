@@ -43,7 +43,7 @@ NAMESPACE: Final = "tenant/namespace"
 BUNDLES: Final = 64
 TOPICS: Final = 256
 TURNS: Final = 60
-"""Of each side."""
+"""Turns of each side."""
 AT_LEAST: Final = 0.7
 _LEASE_MS: Final = 10_000
 

@@ -40,7 +40,7 @@ from trimtab.view import View
 
 BROKERS: Final = 10_000
 BUNDLES: Final = 100
-"""Of each broker."""
+"""Bundles of each broker."""
 SEED: Final = 1
 ROUNDS: Final = 5
 SORTED: Final = 1_000_000
@@ -65,7 +65,7 @@ ACTING: Final = {"avg.low_hits": 1, "avg.high_hits": 1, "transfer.hits": 0}
 """The first round does its work instead of counting hits."""
 AT_MOST: Final = 20.0
 AT_MOST_PLANNED: Final = 30.0
-"""Of the planner, which chooses destinations as well and brings every broker within its target."""
+"""For the planner, which also chooses destinations and brings every broker within its target."""
 AIM: Final = 8.0
 
 _MOVED_MS: Final = NOW_MS - 600_000

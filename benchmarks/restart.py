@@ -4,7 +4,7 @@ A hundred real agents with a thousand bundles each, whose records say that they 
 an outage of Redis in which every lease ran out, or after the whole fleet was stopped. Each reads
 its own records, claims its bundles by the page and renews its lease meanwhile. Redis and the
 hundred agents share this machine's cores. The time runs from the first agent's start until all
-have agreed with the store; it should fit a lease, ten seconds, so that nothing is taken for dead.
+have agreed with the store; it should fit a lease, ten seconds, so that no broker is taken for dead.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Shape(NamedTuple):
 
     clusters: int
     brokers: int
-    """Of each cluster."""
+    """Brokers of each cluster."""
     seconds: float
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ def _settings(shape: Shape) -> str:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Of the job's processes, with those of its workers that have ended."""
+    """Processor seconds of the job's processes, including workers that have ended."""
     job = psutil.Process(pid)
     return sum(sum(each.cpu_times()[:4]) for each in [job, *job.children(recursive=True)])
 

@@ -91,7 +91,7 @@ def _names(count: int) -> Iterator[str]:
 
 
 def _used(traffic: Floats, each: int, rng: np.random.Generator) -> Floats:
-    """The processor follows the messages and saturates; memory is any; the network is wide."""
+    """Processor use grows with messages and saturates; memory is random; the network is wide."""
     brokers = traffic.shape[1]
     return np.stack(
         (

@@ -33,7 +33,7 @@ def batch_starts(bootstrap: str) -> dict[str, int]:
 
 
 def batch_records(bootstrap: str) -> Iterator[BatchRecord]:
-    """What the job says of its batches."""
+    """What the job shows about its batches."""
     joiner = Joiner()
     for message in records(bootstrap, keys.ROUNDS):
         # Any: confluent-kafka's stubs leave what these are open.

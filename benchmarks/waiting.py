@@ -12,5 +12,5 @@ def until(condition: Callable[[], bool], what: str, seconds: float, pause_s: flo
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise RuntimeError(f"waited {seconds:.0f} s in vain for {what}")
+            raise RuntimeError(f"waited {seconds:.0f} s without success for {what}")
         time.sleep(pause_s)

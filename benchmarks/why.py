@@ -49,7 +49,7 @@ from trimtab.wire.ownership import Record
 
 BROKERS: Final = 1_000
 BUNDLES: Final = 100
-"""Of each broker."""
+"""Bundles of each broker."""
 SEED: Final = 1
 ROUNDS: Final = 5
 ANSWERS: Final = 1_000

@@ -25,7 +25,7 @@ from sinks.green_access import NO_ACCESS, NOT_TRUSTED, WHO_ASKS, GreenAccess
 from trimtab.migration.migration import Target
 
 TIMEOUT_S: Final = 3.0
-"""Of one request. Shorter: a busy cluster counts as absent; longer: the operator waits."""
+"""For one request. Shorter: a busy cluster counts as absent; longer: the operator waits."""
 BROKERS: Final = "brokers/"
 """Begins the path of a cluster's brokers. Pulsar answers for other clusters with a redirect."""
 _MEANS: Final = {404: ": a server is there, but no web service of Pulsar's; is the port right?"}
@@ -40,7 +40,7 @@ class NoAnswer(Exception):
 
 
 class Elsewhere(NoAnswer):
-    """It answers that another host has to be asked."""
+    """Raised if green answers that another host must be asked."""
 
 
 class TooSlow(NoAnswer):
@@ -48,7 +48,7 @@ class TooSlow(NoAnswer):
 
 
 class NotAllowed(NoAnswer):
-    """It wants to know who asks, or lets others ask only; says what to set."""
+    """Raised if green requires a login or refuses this one; the text says which setting helps."""
 
 
 class _Redirects(HTTPRedirectHandler):

@@ -29,7 +29,7 @@ class Grade(StrEnum):
     ACT = "act"
     """Somebody must do something."""
     LOOK = "look"
-    """It may pass by itself, or is meant so."""
+    """It may end by itself, or is intended."""
 
 
 @dataclass(frozen=True, slots=True)

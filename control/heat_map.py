@@ -19,7 +19,7 @@ from trimtab.policies import NO_POLICIES
 MANY: Final = 60
 """Brokers of a cluster above which failure domains are shown instead, if there are any."""
 _DIGITS: Final = 4
-"""Of a fraction: a hundredth of a percent."""
+"""Digits of a fraction: a hundredth of a percent."""
 
 
 class By(StrEnum):

@@ -1,4 +1,4 @@
-"""What is said of a migration: how far each namespace is, and what became of single topics."""
+"""What is shown of a migration: how far each namespace is, and where single topics are."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TopicTold:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of a migration."""
+    """The result of a migration."""
 
     told: Told
     stays: tuple[TopicTold, ...]
@@ -88,7 +88,7 @@ LOST: Final = (
 )
 """Of a topic that could not come back, and what there is to do."""
 MOST_SCOPES: Final = 20
-"""That one note names. More: nobody reads them."""
+"""Scopes that one note names. More: too many to read."""
 
 
 def standing_notes(scope: str, target: Target, kept: Migrations) -> Iterator[str]:

@@ -273,7 +273,7 @@ class ControlPlane:
         return notes
 
     def _tenants(self, intent: Intent) -> set[str]:
-        """Those that have topics in a migration's scope."""
+        """The tenants that have topics in a migration's scope."""
         scope = namespace_of(find_scope(intent))
         namespaces = [scope] if scope else self.index.namespaces(intent.cluster)
         return {namespace.partition("/")[0] for namespace in namespaces}
@@ -283,7 +283,7 @@ class ControlPlane:
         return self._kept_migrations(self.memory(last), last)
 
     def _kept_migrations(self, memory: Memory, last: ClusterRounds) -> KeptMigrations:
-        """As the store has them."""
+        """The migrations that the store has."""
         items = tuple(reversed(self.migrations.read(last.newest.cluster).values()))
         return replace(memory.migrations, items=items)
 
@@ -294,7 +294,7 @@ class ControlPlane:
     def outcome(
         self, cluster: str, intent: str, wait_s: float = 0.0, *, accepted: bool = False
     ) -> IntentOutcome | None:
-        """What came of an intent: waits ``wait_s`` for the final outcome, or with ``accepted`` for
+        """An intent's outcome: waits ``wait_s`` for the final outcome, or with ``accepted`` for
         any; then returns what is known."""
         outcomes, until = Outcomes(self._redis), self._clock() + wait_s
         while True:

@@ -92,7 +92,7 @@ class ResourceFeed:
             self._thread.join()
 
     def _follow(self) -> None:
-        # While Kafka is away the page shows no resources, and a later question starts this anew.
+        # While Kafka is away the page shows no resources, and a later question starts this again.
         with suppress(KafkaException), closing(self._connect()) as consumer:
             while not self._ending.is_set() and self._clock() - self._asked < _IDLE_S:
                 for message in consumer.consume(_AT_ONCE, timeout=_WAIT_S):

@@ -1,4 +1,4 @@
-"""What trimtab.rounds says of clusters lately: their newest rounds, brokers and settings.
+"""What trimtab.rounds has about clusters: their newest rounds, brokers and settings.
 
 Read are the records of the hour before the newest one, and more if the job recorded what it was
 started with before that; afterwards only what is new.
@@ -72,7 +72,7 @@ class ClusterRounds:
     waiting: tuple[str, ...] = ()
     """The plans that wait for a person, the newest last."""
     migrations: tuple[Migration, ...] = ()
-    """Those that are under way, as the job has written them last."""
+    """Migrations under way, as the job wrote them last."""
 
     def defaults(self) -> Settings:
         """The settings that the job was started with; the defaults where those are not recorded.
@@ -103,7 +103,7 @@ class RoundFeed:
             return self.clusters
         low, high = self.topics.whole(keys.ROUNDS)
         if self._next is None or not low <= self._next <= high:
-            # The first look, or the topic was made anew.
+            # The first look, or the topic was made again.
             self.clusters, self._started = {}, {}
             self._next = find_since(self.topics, low, high, _LATELY_MS)
             self._read(self._next, high)

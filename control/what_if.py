@@ -37,7 +37,7 @@ from trimtab.wire.ownership import Record
 from trimtab.wire.reports.decode import decode
 
 MOST_BUNDLES: Final = 100_000
-"""Of a fleet that is tried: each round of more takes seconds."""
+"""Bundles of a fleet that is tried: with more, each round takes seconds."""
 _MOST_ROUNDS: Final = 20
 _CALM: Final = 2
 """Rounds without a move after which nothing more is expected."""
@@ -67,7 +67,7 @@ class Outlook(msgspec.Struct, frozen=True):
     left: dict[str, int]
     """Bundles that removed and drained brokers would still have, where that is any."""
     usage: dict[str, float]
-    """Of each broker afterwards."""
+    """Usage of each broker afterwards."""
     problems: tuple[str, ...]
 
 

@@ -71,7 +71,7 @@ def _plan_drain(intent: Intent) -> str:
 
 
 def _pin(intent: Intent) -> str:
-    to = f", and place it on {intent.broker} if it must be placed anew" if intent.broker else ""
+    to = f", and place it on {intent.broker} if it must be placed again" if intent.broker else ""
     return f"leave {intent.bundle or intent.name} where it is until {iso(intent.until)}{to}"
 
 
@@ -139,4 +139,4 @@ WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.CLUSTER_MIGRATION: _flag_cluster,
     IntentKind.NAMESPACE_MIGRATION: _flag_namespace,
 }
-"""Of what operators ask for; the watcher's intents are not described."""
+"""Only intents of operators; the watcher's are not described."""

@@ -79,7 +79,7 @@ def render_chart(
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """As Helm merges values: maps key by key, everything else as a whole."""
+    """Merge values as Helm does: maps key by key, everything else as a whole."""
     merged = dict(below)
     for key, value in above.items():
         under = merged.get(key)

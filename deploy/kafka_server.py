@@ -135,6 +135,6 @@ class KafkaServer(Server):
 
 
 def java() -> str:
-    """The same choice as Spark's own launcher."""
+    """The Java that Spark's own launcher would choose."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else "java"

@@ -159,7 +159,7 @@ class Server(ABC):
         self._process.stop()
 
     def kill(self) -> None:
-        """End it like a crash: nothing is saved, no one is notified."""
+        """End it like a crash: nothing is saved and no process is notified."""
         self._process.kill()
 
     def __enter__(self) -> Self:

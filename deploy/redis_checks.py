@@ -146,7 +146,7 @@ def _compare(it: _Target, setting: str, found: str, accepted: tuple[str, ...]) -
 
 
 def _check_keys(it: _Target) -> Iterator[Finding]:
-    """Check that nobody else has written to the clusters' keys."""
+    """Check that no other program has written to the clusters' keys."""
     try:
         odd = list(islice(find_odd_keys(it.client), _SHOWN))
     except Misconfigured:

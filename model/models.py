@@ -14,7 +14,7 @@ class Promise(StrEnum):
     """What a model asserts."""
 
     ONE_OWNER = "one owner"
-    """Of a bundle, and of bundles that overlap."""
+    """A bundle has one owner, and so have bundles that overlap."""
     ONE_EPOCH = "one epoch"
     """No epoch goes back, or is given out twice."""
     WAY_BACK = "a way back"

@@ -88,7 +88,7 @@ class LoadModel:
     def report(
         self, broker: str, owned: Iterable[str], now_ms: int, rng: np.random.Generator
     ) -> LocalBrokerData:
-        """The broker's report of itself; the totals are the sums of its bundles' figures."""
+        """The broker's own report; the totals are the sums of its bundles' figures."""
         profile = self.profile
         parts = self._parts(owned)
         noise = np.maximum(rng.normal(1.0, profile.noise, parts.rows.size), 0.0) * parts.shares

@@ -42,7 +42,7 @@ class BrokerGauges(Collector):
         return len(values) - len(shown)
 
     def collect(self) -> Iterable[Family]:
-        """The same for prometheus-client, as a registry that is an embedding process's needs it."""
+        """The gauges for prometheus-client, for the registry of a process that embeds the agent."""
         for metric, clusters in self._rows.items():
             family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
             for cluster, rows in clusters.items():

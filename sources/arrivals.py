@@ -22,7 +22,7 @@ from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
 SIZE_LIMIT: Final = 1 << 20
 """Most bytes of a report; only the first HEAD bytes of a larger one reach Python."""
 
-NOBODY: Final = ("", "")
+NO_SUBJECT: Final = ("", "")
 """Cluster and broker of a record whose key is invalid."""
 
 _HEADER_DIGITS: Final = 18
@@ -127,7 +127,7 @@ def sift(subject: tuple[str, str], rows: Iterable[ReportRow]) -> tuple[list[Arri
     arrivals, letters = list[Arrival](), list[Row]()
     for row in rows:
         try:
-            if subject == NOBODY:
+            if subject == NO_SUBJECT:
                 raise PoisonReport(
                     Poison.KEY,
                     "the Kafka key is not cluster/broker, in printable ASCII without braces",
@@ -166,7 +166,7 @@ def _whole(header: bytes | bytearray | None) -> int | None:
 def _dead_letter(subject: tuple[str, str], row: ReportRow, error: PoisonReport) -> Row:
     """The row for the sinks about a rejected record: its content, its place and the cause."""
     key = "/".join(subject)
-    if subject == NOBODY:
+    if subject == NO_SUBJECT:
         key = bytes(row.key or b"").decode(errors="replace")[:HEAD]
     letter = DeadLetter(
         reason=error.poison,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from sources.arrivals import NOBODY, SIZE_LIMIT
+from sources.arrivals import NO_SUBJECT, SIZE_LIMIT
 from trimtab.model import SUBJECT_PATTERN, InvalidName, parse_subject
 from trimtab.wire import keys
 from trimtab.wire.rows import HEAD, Row, Tag
@@ -52,7 +52,7 @@ def report_of(record: Record) -> tuple[tuple[str, str], Report]:
     row = Report(
         value=value if len(value) <= SIZE_LIMIT else value[:HEAD],
         size=len(value),
-        key=record.key if subject == NOBODY else None,
+        key=record.key if subject == NO_SUBJECT else None,
         session=_header(record.headers, keys.SESSION_HEADER),
         sequence=_header(record.headers, keys.SEQUENCE_HEADER),
         partition=record.partition,
@@ -73,7 +73,7 @@ def _subject(key: bytes | None) -> tuple[str, str]:
     try:
         return parse_subject(_text(key))
     except InvalidName:
-        return NOBODY
+        return NO_SUBJECT
 
 
 def _text(key: bytes | None) -> str:

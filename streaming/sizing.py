@@ -43,7 +43,7 @@ class Size(BaseModel, extra="forbid"):
 
     @property
     def heap(self) -> str:
-        """The same as Java writes it."""
+        """The heap in Java's notation."""
         return f"{self.heap_mib}m"
 
     @property

@@ -37,6 +37,6 @@ def _send(message: str) -> None:
     address = "\0" + address[1:] if address.startswith("@") else address
     # A supervisor that does not listen is no reason to stop.
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        # Nor is one that listens and does not read.
+        # One that listens and does not read does not count either.
         sender.setblocking(False)
         sender.sendto(message.encode(), address)

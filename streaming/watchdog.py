@@ -59,7 +59,7 @@ class Progress:
         self._step(f"batch {batch} ended")
 
     def waiting(self, what: str) -> None:
-        """Report a retry of something unavailable: waiting is not being stuck."""
+        """Report a retry of something unavailable: a wait does not count as being stuck."""
         self._step(f"waiting for {what}")
 
     def triggered(self) -> None:

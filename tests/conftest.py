@@ -78,7 +78,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """One Redis for every test: a test names its own cluster.
 
-    Nobody kills it, so it need not wait for the disk, which may stall for longer than a client
+    No test kills it, so it need not wait for the disk, which may stall for longer than a client
     waits.
     """
     with RedisServer(tmp_path_factory.mktemp("redis"), settings=["appendfsync no"]) as server:

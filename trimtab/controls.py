@@ -13,8 +13,8 @@ from trimtab.model import namespace_of
 
 
 class Mode(StrEnum):
-    """What becomes of the changes that strategies want. Repairs, and what operators ask for, are
-    carried out in each of them but ``observe`` of a whole cluster."""
+    """Whether changes that strategies want are made, proposed or only shown. Repairs, and what
+    operators ask for, are carried out in each of them but ``observe`` of a whole cluster."""
 
     OBSERVE = "observe"
     """They are shown. For a whole cluster this is the setting ``round.observe_only``."""
@@ -41,7 +41,7 @@ class Pin:
     """Who pinned it."""
     reason: str = ""
     broker: str = ""
-    """Where the bundle goes if it must be placed anew; empty: where placement finds best."""
+    """Where the bundle goes if it must be placed again; empty: where placement finds best."""
 
 
 @dataclass(frozen=True, slots=True)

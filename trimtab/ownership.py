@@ -86,7 +86,7 @@ JOB_EVENTS = (frozenset(Event) - BROKER_EVENTS) | {Event.ASSIGN}
 """What the job, and operators through it, may ask for: only they act for a broker."""
 
 MOST_CHILDREN: Final = 1_025
-"""Of one split, so an operator may name one position less. One script run creates them all and
+"""Children of one split, so an operator may name one position less. One script run creates them and
 writes their records in one command, which Lua limits to some 4,000."""
 
 SOON_MS: Final = 60_000

@@ -1,4 +1,4 @@
-"""Wishes, which strategies propose, and the plan that a round makes of them."""
+"""Wishes, which strategies propose, and the plan that a round makes from them."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Forecast:
     """Predicted without the plan, with all earlier moves landed."""
     predicted: float
     realised: float
-    """As reported, less the load that later moves brought."""
+    """Usage as reported, less the load that later moves brought."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def list_bundles(  # noqa: PLR0913 - the options of a command line
 
 
 def _cure(row: Mapping[str, Any], cluster: str) -> str:
-    """What to type about a bundle that no broker serves."""
+    """The command that helps a bundle without a serving broker."""
     if row["state"] == State.QUARANTINED:
         return command("bundles", "readmit", row["bundle"], "--cluster", cluster, "--execute")
     return command("bundles", "describe", row["bundle"], "--cluster", cluster)

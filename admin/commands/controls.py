@@ -45,7 +45,7 @@ def pin(
     subject: Subject,
     lasts: Annotated[str, typer.Option("--for", help="How long: 30m, 2h, 3d.")] = "1d",
     broker: Annotated[
-        str, typer.Option(help="Where the bundle goes if it must be placed anew.")
+        str, typer.Option(help="Where the bundle goes if it must be placed again.")
     ] = "",
 ) -> Change:
     """Leave a bundle, or the bundles of a namespace, where they are."""
@@ -79,7 +79,7 @@ def set_mode(
     mode: Annotated[Mode, typer.Argument(help="observe, propose, approve or automatic.")],
     namespace: OfNamespace = "",
 ) -> Change:
-    """Say what becomes of the changes that strategies want."""
+    """Set whether changes that strategies want are made, proposed or only shown."""
     path = f"modes/{namespace}" if namespace else "modes"
     return Change("PUT", path, {"mode": mode.value})
 

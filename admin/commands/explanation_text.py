@@ -65,7 +65,7 @@ def _elsewhere(explanation: Explanation, found: Found, *, asked: bool) -> Iterat
 
 
 def name_rounds(rounds: Sequence[int]) -> str:
-    """That these rounds explain it."""
+    """Say which rounds explain it."""
     if len(rounds) == 1:
         return f"round {rounds[0]} explains it"
     return f"rounds {name_some([*map(str, rounds)], _MOST)} explain it"

@@ -161,7 +161,7 @@ def roll_back(_: Session, migration: Migration) -> Change:
 @migration_commands.command("report")
 @reads
 def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
-    """Show what became of a migration: topics that stay on green, fail, or are waited for."""
+    """Show the result of a migration: topics that stay on green, fail, or are waited for."""
     found = session.get(f"migrations/{migration}/report", limit=limit)
     stays = ({"kind": "began" if row["began"] else "stays", **row} for row in found["stays"])
     kinds = {"failing": "failing", "waiting": "waits"}

@@ -1,4 +1,4 @@
-"""`trimtab outcome`: what came of an intent, and the wait for it."""
+"""`trimtab outcome`: the outcome of an intent, and the wait for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def outcome(
     intent: Annotated[str, typer.Argument(help="The id that the command printed.")],
     wait: Wait = 0.0,
 ) -> Shown:
-    """Say what came of an intent of the last day: refused, accepted, done or expired."""
+    """Show the outcome of an intent of the last day: refused, accepted, done or expired."""
     if wait:
         await_done(session, intent, wait)
     found = session.get(f"outcomes/{intent}")

@@ -77,7 +77,7 @@ def approve(_: Session, plan: Plan) -> Change:
 @plan_commands.command("reject")
 @acts
 def reject(_: Session, plan: Plan) -> Change:
-    """Do not carry out a plan, and propose the same no more before it would have expired."""
+    """Do not carry out a plan, and do not propose the same again before it would have expired."""
     return Change("POST", f"plans/{plan}/reject")
 
 
@@ -105,8 +105,8 @@ def plan_drain(_: Session, brokers: Brokers) -> Change:
 @plan_commands.command("restart")
 @acts
 def plan_restart(_: Session, brokers: Brokers) -> Change:
-    """The same for a rolling restart: one broker after the other, each used again once it was
-    started anew."""
+    """Make a plan that restarts brokers one after the other; each is used again once it was
+    restarted."""
     return Change("POST", "plans", {"brokers": brokers, "restart": True})
 
 

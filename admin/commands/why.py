@@ -100,7 +100,7 @@ def _show(found: Found | None, answer: Answer, output: Output, wanted: Bound | N
 
 
 def _told(session: Session, subject: str, wanted: Bound | None) -> tuple[Found, Answer]:
-    """What the API says of it."""
+    """The API's answer."""
     if wanted is not None and not wanted.is_number:
         raise Impossible("--round: the API knows rounds by their numbers: trimtab rounds list")
     told = session.get("why", subject=subject, round=None if wanted is None else wanted.at)

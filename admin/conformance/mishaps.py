@@ -23,7 +23,7 @@ from trimtab.ownership import Event, State
 from trimtab.wire.command import CommandKind
 
 _RENEWAL: Final = re.compile(rb":successor:")
-"""Of the scripts that a broker calls the lease script alone has this key."""
+"""Only the lease script, of those that a broker calls, has this key."""
 
 _PROMPT_S: Final = 1.5
 """How soon it stops: sooner than a lease ends that was just renewed, even less a third."""
@@ -64,7 +64,7 @@ def _keeps_newest(stage: Stage) -> None:
     stage.hold(lambda: LOWER in stage.served(), "it believes a record older than it saw")
 
 
-def _heeds_refusal(stage: Stage) -> None:
+def _obeys_refusal(stage: Stage) -> None:
     opened(stage)
     own = stage.assign(LOWER)
     taken = stage.before(_asks("serve"), lambda: stage.restore(LOWER, OTHER))
@@ -74,7 +74,7 @@ def _heeds_refusal(stage: Stage) -> None:
     stage.wait(stage.stream_is_empty, "the command is not acknowledged")
 
 
-def _heeds_refused_claim(stage: Stage) -> None:
+def _obeys_refused_claim(stage: Stage) -> None:
     stage.open()
     stage.own_without_a_process(LOWER)
     taken = stage.before(_asks("claim"), lambda: stage.restore(LOWER, OTHER))
@@ -97,7 +97,7 @@ def _claims_once_more(stage: Stage) -> None:
         raise Broken("it serves by a record that refused its claim")
 
 
-def _seeds_anew(stage: Stage) -> None:
+def _seeds_again(stage: Stage) -> None:
     stage.open()
     stage.own_without_a_process(LOWER)
     generation, counter = stage.epoch(LOWER)
@@ -195,15 +195,15 @@ def _is(stage: Stage, bundle: str, state: State) -> bool:
 MISHAPS: Final = {
     "finishes": Rule("A command that was done by half is done whole.", _finishes),
     "keeps-newest": Rule("It believes no record older than one that it saw.", _keeps_newest),
-    "heeds-refusal": Rule("serve, refused: it serves nothing.", _heeds_refusal),
-    "heeds-refused-claim": Rule(
-        "A claim refused while it seeds: it serves nothing.", _heeds_refused_claim
+    "obeys-refusal": Rule("serve, refused: it serves nothing.", _obeys_refusal),
+    "obeys-refused-claim": Rule(
+        "A claim refused while it seeds: it serves nothing.", _obeys_refused_claim
     ),
     "claims-once-more": Rule(
         "A claim refused, the bundle still its own: it claims again before it serves.",
         _claims_once_more,
     ),
-    "seeds-anew": Rule("A lease that ends while it seeds: it claims once more.", _seeds_anew),
+    "seeds-again": Rule("A lease that ends while it seeds: it claims once more.", _seeds_again),
     "waits-for-retire": Rule(
         "retire without an answer: it serves none of it until one comes, or it declines.",
         _waits_for_retire,

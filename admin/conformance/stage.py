@@ -129,7 +129,7 @@ class Stage(Sight):
         return bare.stamped(record.epoch if record else NO_EPOCH, since, since + _DEADLINE_MS)
 
     def send(self, command: Command | bytes) -> None:
-        """Put a command, or something else, into the broker's stream."""
+        """Put a command, or other fields, into the broker's stream."""
         text = command if isinstance(command, bytes) else msgspec.json.encode(command)
         self.client.xadd(keys.command_stream(self.cluster, self.broker), {"command": text})
 
@@ -194,7 +194,7 @@ class Stage(Sight):
         return done
 
     def move_history(self, must_have_left_ms: int) -> threading.Event:
-        """As if another master followed, with the lease; set once a renewal was answered so."""
+        """Answer renewals as a new master with the lease does; the event is set after the first."""
         told = threading.Event()
         known = re.compile(rb"\$40\r\n%s\r\n\$\d+\r\n\d+\r\n" % self.history.encode())
         left = str(must_have_left_ms).encode()

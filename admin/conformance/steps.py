@@ -60,7 +60,7 @@ def edited(command: Command, **members: object) -> bytes:
 
 
 def stops_in_time(stage: Stage) -> None:
-    """Watch that it stops before a lease ends that is renewed no more."""
+    """Watch that it stops before a lease ends that is not renewed."""
 
     def ends_in_time() -> bool:
         # In this order: what is served after the lease was seen so short is served too long.

@@ -41,7 +41,7 @@ def picture(scene: Scene) -> RenderableType:
 
 
 def line(scene: Scene) -> str:
-    """The same as a line of text."""
+    """The scene as one line of text."""
     text = f"{scene.elapsed:4.0f} s  {_headline(scene)}"
     told, first = scene.story.last, scene.story.first
     if told is None or first is None:

@@ -21,7 +21,7 @@ class Member(NamedTuple):
     name: str
     type: str
     default: str
-    """As JSON; empty if the member must be there."""
+    """The default as JSON; empty if the member is required."""
     text: str
 
 

@@ -168,5 +168,5 @@ class Settler:
 
 
 def _in_vain(avoid: Avoid | None, record: Record) -> bool:
-    """Whether the client already tried the owner, at this epoch, in vain."""
+    """Whether the client already tried the owner, at this epoch, without success."""
     return avoid is not None and avoid.broker == record.owner and avoid.epoch >= record.epoch

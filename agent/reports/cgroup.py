@@ -30,7 +30,7 @@ def cpu_share(root: Path) -> Share | None:
 
 
 def memory_share(root: Path) -> Share | None:
-    """The same for memory. File pages that the kernel can reclaim count as free."""
+    """The tightest share of memory. File pages that the kernel can reclaim count as free."""
     return _tightest(root, _bytes_allowed, _bytes_held)
 
 

@@ -22,7 +22,7 @@ class DueReports:
         self.load: LocalBrokerData | None = None
         """The load as of that look; None before the first."""
         self._urls = ServiceUrls()
-        """As of the last report."""
+        """The URLs in the last report."""
         self._urls_told: ServiceUrls | None = None
         self._urls_at = -math.inf
         """When they are told again, changed or not."""

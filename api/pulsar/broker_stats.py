@@ -1,4 +1,4 @@
-"""/admin/v2/broker-stats: what a broker reports of itself (Pulsar BrokerStats)."""
+"""/admin/v2/broker-stats: what a broker reports about itself (Pulsar BrokerStats)."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def check_health(context: InContext) -> PlainTextResponse:
 
 @brokers.get("/ready")
 def check_readiness(context: InContext) -> PlainTextResponse:
-    """The same as /health."""
+    """Answer as /health does."""
     return check_health(context)
 
 

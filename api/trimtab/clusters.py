@@ -1,4 +1,4 @@
-"""/trimtab/v1/clusters: how clusters are, their pause, and what became of intents."""
+"""/trimtab/v1/clusters: how clusters are, their pause, and outcomes of intents."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def get_outcome(
     context: InContext,
     wait: Annotated[float, Query(ge=0, le=MOST_WAIT_S)] = 0.0,
 ) -> Response:
-    """What came of an intent of the last day; with ``wait``, its final outcome if it comes within
+    """The outcome of an intent of the last day; with ``wait``, its final outcome if it comes within
     so many seconds. 404 if nothing is known of it."""
     found = context.plane.outcome(cluster, intent, min(wait, context.patience_s))
     if found is None:

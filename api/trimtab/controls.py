@@ -30,13 +30,13 @@ class NewPin(BaseModel, extra="forbid"):
 
 
 class NewBundlePin(NewPin):
-    """The same, and where the bundle goes if it must be placed anew."""
+    """How long a bundle's pin stands, and where the bundle goes if it must be placed again."""
 
     broker: str = ""
 
 
 class NewMode(BaseModel, extra="forbid"):
-    """What becomes of the changes that strategies want."""
+    """Whether changes that strategies want are made, proposed or only shown."""
 
     mode: Mode
 

@@ -33,7 +33,7 @@ _LOOK_S: Final = 0.5
 _BEAT_S: Final = 3.0
 """Between two lines at most."""
 _LONGEST_S: Final = 600.0
-"""After which a reader has to connect anew, by a token that is still in force."""
+"""After which a reader has to connect again, by a token that is still in force."""
 _MOST: Final = 200
 """Readers at once; each costs a connection and little else."""
 
@@ -78,7 +78,7 @@ class Watch:
         )
 
     def _late_from(self, name: str, last: ClusterRounds) -> float:
-        """As `late_from`, computed once a round."""
+        """`late_from`, computed once a round."""
         known = self._late.get(name)
         if known is None or known[0] is not last:
             known = self._late[name] = last, late_from(last, last.settings())

@@ -81,7 +81,7 @@ def get_report(
     context: InContext,
     limit: int = Query(100, ge=1, le=MOST_LISTED, description="Topics that are named at most."),
 ) -> dict[str, Any]:
-    """What became of a migration: its progress by namespace, the topics that stay on green, those
+    """The result of a migration: its progress by namespace, the topics that stay on green, those
     whose last step failed, with the reason, and those that it waits for."""
     told = _told(cluster, migration, context)
     found: dict[str, Any] = msgspec.to_builtins(report(told, context.plane.topics, limit))
@@ -104,7 +104,7 @@ def pause(cluster: str, migration: str, how: HowToChange) -> Change:
 
 @own_migrations.post("/{migration:path}/resume")
 def resume(cluster: str, migration: str, how: HowToChange) -> Change:
-    """Go on; what failed before counts no more for the gate."""
+    """Go on; earlier failures no longer count for the gate."""
     return how.ask(IntentKind.MIGRATION_RESUME, cluster, migration=migration)
 
 

@@ -25,7 +25,7 @@ class NewPlan(BaseModel, extra="forbid"):
 
     brokers: list[str] = Field(min_length=1, max_length=MOST["brokers"])
     restart: bool = Field(
-        False, description="One after the other, each used again once it was started anew."
+        False, description="One after the other, each used again once it was restarted."
     )
 
 

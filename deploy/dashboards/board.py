@@ -48,7 +48,7 @@ class Panel:
     unit: Unit
     kind: Kind = Kind.LINES
     width: int = 8
-    """Of 24."""
+    """Columns, of 24."""
 
 
 @dataclass(frozen=True, slots=True)

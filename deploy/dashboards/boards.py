@@ -305,7 +305,7 @@ _SAFETY: Final = Board(
                 ),
                 Panel(
                     "Hand-overs",
-                    "For how long does nobody serve a bundle that moves?",
+                    "For how long has a bundle that moves no serving broker?",
                     (Query(buckets(agent.HANDOVER), "{{le}}"),),
                     Unit.SECONDS,
                     Kind.BUCKETS,
@@ -321,7 +321,7 @@ _SAFETY: Final = Board(
                 ),
                 Panel(
                     "Commands",
-                    "What becomes of what the brokers are told?",
+                    "What do brokers do with their commands?",
                     (
                         Query(
                             rate(agent.COMMANDS, "kind", "outcome"),

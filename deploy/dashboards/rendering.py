@@ -30,7 +30,7 @@ from trimtab.metrics import job
 
 _SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 _HEIGHT: Final = 8
-"""Of a panel, in Grafana's grid."""
+"""Height of a panel, in Grafana's grid."""
 
 
 def render(board: Board) -> str:

@@ -94,14 +94,14 @@ class EvenHints:
 
 
 class UnreadReports:
-    """Reports that no one reads."""
+    """Reports without a reader."""
 
     def offer(self, data: LocalBrokerData, now: float) -> None:
         pass
 
 
 class UnreadUrls:
-    """Service URLs that no one reads."""
+    """Service URLs without a reader."""
 
     def write(self, cluster: str, broker: str, urls: ServiceUrls) -> None:
         pass

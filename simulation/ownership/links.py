@@ -89,7 +89,7 @@ class Link(Wire):
 
     # Like `CommandStream`
 
-    def read(self, block_ms: int) -> list[tuple[str, Command]]:  # noqa: ARG002 - nobody waits
+    def read(self, block_ms: int) -> list[tuple[str, Command]]:  # noqa: ARG002 - a simulated read never waits
         """Commands that are neither acknowledged nor held by this process."""
         # After a lost answer no process holds the commands: the real one reads again.
         if self.cut or self.rng.random() < self.odds.lost:

@@ -38,7 +38,7 @@ class Odds:
     interrupted: float = 0.1
     """Others act before it, or before its answer."""
     hung: float = 0.002
-    """The same for several seconds, perhaps longer than a lease."""
+    """A pause of several seconds, perhaps longer than a lease."""
     killed: float = 0.0005
     """Its sender dies before the request, and as often before the answer."""
     slow: float = 0.02

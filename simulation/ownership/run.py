@@ -51,7 +51,7 @@ class Simulation(World):
         in_time: bool = False,
         beyond: bool = False,
     ) -> None:
-        """As `World`; ``weights``: how often a fault is drawn, instead of its row's weight."""
+        """As `World`; ``weights`` says how often a fault is drawn, instead of its row's weight."""
         drawn = {name: fault.weight for name, fault in FAULTS.items()}
         self._draw_fault = _lots({**drawn, **(weights or {})})
         self._steps = 0

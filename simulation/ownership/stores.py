@@ -90,7 +90,7 @@ class Stores:
         self._at = 0
         self.wires: list[Wire] = []
         self._apart: list[Wire] = []
-        """Those that reach only the server that was replaced."""
+        """Connections that reach only the server that was replaced."""
         self._snapshot: Data | None = None
         self._takeovers = 0
         self._members[1].server.demote()

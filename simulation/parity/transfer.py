@@ -29,7 +29,7 @@ from trimtab.shedding.transfer import TransferHistory, judge_balance
 from trimtab.view import View
 
 _REASONS: Final = {Reason.OVERLOADED: "Overloaded", Reason.UNDERLOADED: "Underloaded"}
-_NOBODY: Final = "nobody"
+_NO_BROKER: Final = "nobody"
 _POLICIES: Final = ("groups", "owned", "isolation")
 
 
@@ -71,10 +71,10 @@ class _Transfer:
     def _view(
         self, case: Json, turn: Json, recent: set[str], settings: Settings
     ) -> tuple[View, Callable[[int], Ints]]:
-        heeded = any(key in case for key in _POLICIES) or case.get("policies", False)
+        obeyed = any(key in case for key in _POLICIES) or case.get("policies", False)
         owner = {b: name for name, held in case.get("owned", {}).items() for b in held}
         available = turn.get("available")
-        others = [*(available or ()), *owner.values(), _NOBODY]
+        others = [*(available or ()), *owner.values(), _NO_BROKER]
         brokers = self._reports.brokers(turn["brokers"], others)
         relieved = turn.get("recentlyUnloadedBrokers", {})
         known = brokers.reported_ms > 0
@@ -83,8 +83,8 @@ class _Transfer:
             brokers,
             relieved_ms=np.array([_ago(relieved, n) for n in brokers.names], dtype=np.int64),
             # Without policies Pulsar does not ask its filters, and every broker may receive.
-            available=there if heeded else there | known,
-            topics=brokers.topics if heeded else np.full_like(brokers.topics, -1),
+            available=there if obeyed else there | known,
+            topics=brokers.topics if obeyed else np.full_like(brokers.topics, -1),
         )
         listings, tops = _listings(turn, brokers.names, owner, "owned" not in case)
         view = replace(view_of(brokers, listings, recent), policies=policies_of(case))
@@ -109,20 +109,20 @@ def _listings(
 ) -> tuple[list[Listing], dict[int, list[int]] | None]:
     """Rows of bundles, and each broker's top ones if the case lists them itself."""
     row_of = {name: row for row, name in enumerate(names)}
-    nobody = row_of[_NOBODY]
+    unowned = row_of[_NO_BROKER]
     listings: list[Listing] = []
     tops: dict[int, list[int]] = {}
     for name, entries in _given(turn).items():
         for bundle, stats in entries if name in row_of else ():
-            lister, holder = row_of[name], owner.get(bundle, _NOBODY)
+            lister, holder = row_of[name], owner.get(bundle, _NO_BROKER)
             tops.setdefault(lister, []).append(len(listings))
             # A bundle that its lister does not own may not move, and counts at its owner.
-            held = lister if holder == name else nobody
+            held = lister if holder == name else unowned
             listings.append(Listing(bundle, lister, held, stats, all_own or holder == name))
     listed = {(each.bundle, each.holder) for each in listings}
     for bundle, name in owner.items():
         if (bundle, row_of[name]) not in listed:
-            listings.append(Listing(bundle, nobody, row_of[name], {}))
+            listings.append(Listing(bundle, unowned, row_of[name], {}))
     return listings, tops if "topBundles" in turn else None
 
 
@@ -174,7 +174,7 @@ def topk(case: Json) -> Json:
     turn: Json = {"brokers": {"b:8080": {"lastStats": case["stats"]}}}
     reports = Reports()
     reports.update(turn["brokers"], settings)
-    brokers = reports.brokers(turn["brokers"], [_NOBODY])
+    brokers = reports.brokers(turn["brokers"], [_NO_BROKER])
     listings, _ = _listings(turn, brokers.names, {}, True)
     view = replace(view_of(brokers, listings, ()), policies=policies_of(case))
     try:

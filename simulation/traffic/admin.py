@@ -167,7 +167,7 @@ class Admin:
         answer = self._find_owner(topic)
         web = answer.urls.web if answer.urls else None
         if web is None:
-            return Reply(503, _says(answer.says or f"nobody serves {topic} now"))
+            return Reply(503, _says(answer.says or f"no broker serves {topic} now"))
         return Reply(307, location=f"{web}{path}")
 
 

@@ -94,7 +94,7 @@ class Attached:
             session.put([fit(answer(name), session.version)])
 
     def subscriptions(self, topic: str) -> tuple[str, ...]:
-        """Those of the topic that have a consumer."""
+        """The subscriptions of a topic that have a consumer."""
         return tuple(self._readers[topic])
 
     def redirect(self, frame: Migrated) -> None:

@@ -7,7 +7,7 @@ for each subscription that was there before the first message:
   lost        a message that is stored, or at the end of a run sent, and was never got
   duplicated  one that was got twice
   disordered  one that was got after a later one of the same producer and key
-  unknown     one that nobody sent
+  unknown     one that was never sent
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     number: int
     key: str = ""
     subscription: str = ""
-    """Of what was got."""
+    """The subscription that got the message."""
 
 
 class Fault(NamedTuple):

@@ -53,7 +53,7 @@ PART_OF: Final[Mapping[type, Part]] = {
     Subscribed: Part.CONSUMER,
     Message: Part.CONSUMER,
 }
-"""Of frames that are only ever about one."""
+"""The part that a frame is about, for frames that can be about only one."""
 
 L = TypeVar("L", bound=Link)
 

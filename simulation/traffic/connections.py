@@ -20,7 +20,7 @@ CONNECT_S: Final = 2.0
 
 
 class NoAnswer(ConnectionError):
-    """Nobody answers at the URL."""
+    """There is no answer at the URL."""
 
 
 def hosts_of(url: str) -> list[str]:

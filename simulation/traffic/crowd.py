@@ -120,7 +120,7 @@ class Crowd:
 
 
 class Status(msgspec.Struct):
-    """What a crowd says of itself, a line of JSON on its standard output each second."""
+    """What a crowd reports, a line of JSON on its standard output each second."""
 
     attached: int
     sent: int

@@ -56,7 +56,7 @@ class Astray(NamedTuple):
 
 
 class _Work:
-    """What comes of one connection's frames."""
+    """The results of one connection's frames."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -85,9 +85,9 @@ class Desk:
         self.places = Places()
         self.withheld: set[str] = set()
         """Topics that take no writes for now, and no new subscription, as other regions lack some
-        of what they have. Who owns the bundle next is told anew."""
+        of what they have. Who owns the bundle next is told again."""
         self.restores: dict[str, tuple[Step, Target]] = {}
-        """What a topic's record says that became of it, told before its bundle was served: it holds
+        """What a topic's record says of it, received before its bundle was served: it holds
         for all that is done with the topic."""
         self.taken: Counter[str] = Counter()
         self.given: Counter[str] = Counter()

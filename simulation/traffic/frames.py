@@ -17,11 +17,11 @@ from trimtab.model import Epoch
 from trimtab.wire.lookup import Avoid
 
 VERSION: Final = 2
-"""Of the protocol, as a client of this package speaks it."""
+"""Version of the protocol that clients of this package use."""
 KNOWS_REDIRECT: Final = 2
 """The first version whose clients follow `Migrated`."""
 NONE: Final = -1
-"""As a sequence: the producer has stored nothing. As an entry: before the first."""
+"""A sequence: the producer has stored nothing. An entry: before the first."""
 LONGEST_LINE: Final = 1 << 20
 """Bytes; a peer that sends more without an end of line is cut off."""
 

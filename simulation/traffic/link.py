@@ -4,7 +4,7 @@ wanted   it is opened when it is due: at the broker that it was sent to, or else
          its cluster, which serves it or says who does
 asked    the broker has not answered yet
 open     its frames go over ``session``
-A redirect to another cluster is kept for the topic. If nobody answers there for long, its own
+A redirect to another cluster is kept for the topic. If there is no answer for long, its own
 cluster is asked again, which knows best: the topic may have been given back.
 """
 
@@ -49,7 +49,7 @@ class Link(ABC):
         self.broker: str | None = None
         """The URL of the broker that it was sent to."""
         self.owner: Avoid | None = None
-        """That broker and the epoch by which it owns the topic, as the sender knew it."""
+        """The owner, and the epoch by which it owns the topic, as the sender knew it."""
         self.avoid: Avoid | None = None
         """An owner that did not answer."""
         self.failures = 0

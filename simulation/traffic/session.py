@@ -1,6 +1,6 @@
 """One connection: a thread reads its lines, another writes what is put for it.
 
-What many threads put is written in the order in which it was put. Nobody who puts ever waits for
+What many threads put is written in the order in which it was put. No such thread waits for
 the peer.
 """
 

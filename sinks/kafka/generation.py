@@ -132,7 +132,7 @@ class Claim:
             self._producer.close()
 
     def _highest(self) -> int:
-        """Read the highest claim; called after fencing, so that no more can be committed."""
+        """Read the highest claim; called after fencing, so that nothing more can be committed."""
         attempts = stamina.retry_context(
             on=KafkaUnavailable, timeout=_CLAIM_SECONDS, attempts=None, wait_max=1.0
         )

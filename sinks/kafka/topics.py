@@ -71,7 +71,7 @@ def ensure_topics(
     client: Mapping[str, str] = MappingProxyType({}),
     topics: Sequence[Topic] = TOPICS,
 ) -> tuple[Finding, ...]:
-    """As `create_missing`; returns the findings alone."""
+    """Call `create_missing`; returns only the findings."""
     return create_missing(bootstrap, client, topics).findings
 
 

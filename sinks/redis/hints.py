@@ -45,7 +45,7 @@ class Counted(NamedTuple):
     """Where bundles are, as of one moment."""
 
     records: dict[str, list[Record]]
-    """Of each namespace, the readable ones; none for namespaces with too many bundles."""
+    """The readable records of each namespace; none for namespaces with too many bundles."""
     tallied: dict[str, int]
     """Tally to what was placed since the hints."""
 

@@ -35,7 +35,7 @@ class Outcomes:
             asked.execute()
 
     def read(self, cluster: str, intent: str) -> IntentOutcome | None:
-        """What came of an intent; None if no job has read it yet, or more than a day ago. Raises
+        """The outcome of an intent; None if no job has read it yet, or more than a day ago. Raises
         Damaged if it cannot be read."""
         key = outcome_key(cluster, intent)
         with translate_errors(self._client):

@@ -26,7 +26,7 @@ from trimtab.ownership import State
 from trimtab.wire import keys
 
 KEPT_MS: Final = 7 * 24 * 3600 * 1000
-"""As long as the journal topic keeps every change."""
+"""For this long the journal topic keeps every change."""
 
 _SCANNED: Final = 1000
 _PAGE: Final = 200

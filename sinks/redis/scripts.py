@@ -121,7 +121,7 @@ def run_loaded(
     keys: Sequence[str | bytes],
     arguments: Sequence[str | bytes],
 ) -> list[str]:
-    """The same for callers that may not load scripts; also raises NoScriptError."""
+    """Run it for callers that may not load scripts; also raises NoScriptError."""
     with translate_errors(client):
         # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
         answer: Any = client.evalsha(script.sha, len(keys), *keys, *arguments)
@@ -275,7 +275,7 @@ def _gated(constants: str, name: str) -> Script:
 def _on_demand(function: str, part: str) -> str:
     """The part, its functions made at the first call of the one that others call.
 
-    A run makes the functions of its script anew, which takes as long as reading a record.
+    A run makes the functions of its script again, which takes as long as reading a record.
     """
     return f"""local function {function}(...)
   local function make()

@@ -118,5 +118,5 @@ def _readable(texts: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, TopicReco
             try:
                 yield topic, _record.decode(text)
             except MALFORMED:
-                # The script takes it for unknown, and writes it anew.
+                # The script treats it as unknown, and writes it again.
                 continue

@@ -49,7 +49,7 @@ class Page(msgspec.Struct, frozen=True):
     first: int
     """How many transitions of the batch come before."""
     digest: str
-    """Of the whole batch, in hexadecimal."""
+    """Digest of the whole batch, in hexadecimal."""
 
 
 class ScriptCall(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -17,7 +17,7 @@ _MOVING: Final = frozenset({MigrationState.RUNNING, MigrationState.ROLLING_BACK}
 
 
 class MigrationGauges:
-    """Of one driver; remembers when each migration was last seen to go on."""
+    """Gauges of one driver; remembers when each migration last made progress."""
 
     def __init__(
         self, shown: Exposition, clock: Callable[[], float], wall: Callable[[], float]

@@ -5,7 +5,7 @@ each look:
     otherwise confirm in Redis that its clock is right
   for each cluster that is open to this job:
     at first: record owners without a lease are lost, all brokers with one have joined
-    later: the brokers that lost or got a lease since, and those that were refused a bundle for want
+    later: the brokers that lost or got a lease since, and those that were refused a bundle for lack
       of a lease and still have none: they report without ever having had one
   publish the intents, in order
 A look without an answer announces nothing: an unknown broker is not an absent one.

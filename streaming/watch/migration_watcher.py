@@ -93,7 +93,7 @@ class MigrationWatcher:
         self._gauges.show(cluster, found.values(), counts)
 
     def _tell(self, migration: Migration, counts: tuple[Counts, ...]) -> tuple[Counts, ...]:
-        """Publish what follows from the counts, or from those read anew, which are returned."""
+        """Publish what follows from the counts, or from those read again, which are returned."""
         unseen, last = 0, migration.seen
         furthest = advance(migration, counts, 0, last)
         steps = (furthest.state, furthest.wave) != (migration.state, migration.wave)

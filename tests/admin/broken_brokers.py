@@ -134,7 +134,7 @@ class _Silent(Obeyer):
         return super().apply(command, event, (), children, neighbour)
 
 
-class _TellsNobody(_WithObeyer):
+class _TellsNoBroker(_WithObeyer):
     obeyer = _Silent
 
 
@@ -371,7 +371,7 @@ FAULTS: Final = {
     "obeys-old": Fault(["refuses-old"], _ObeysOld),
     "serves-while-giving": Fault(["stops-first"], _ServesWhileGiving),
     "serves-while-releasing": Fault(["stops-first"], _ServesWhileReleasing),
-    "tells-nobody": Fault(["hands-over"], _TellsNobody),
+    "tells-no-broker": Fault(["hands-over"], _TellsNoBroker),
     "believes-records": Fault(["seeds", "agrees-again", "waits-for-open"], _BelievesRecords),
     "never-looks": Fault(["obeys-nothing-closed", "looks-again"], _NeverLooks),
     "just-stops": Fault(["ends"], _JustStops),
@@ -382,13 +382,13 @@ FAULTS: Final = {
     "trusts-no-master": Fault(["follows-master"], leases=_TrustsNoMaster),
     "forgetful": Fault(["asserts"], leases=_Forgetful),
     "says-once": Fault(["asserts-again"], leases=_SaysOnce),
-    "presumes": Fault(["heeds-refusal", "heeds-refused-claim"], _Presumes),
+    "presumes": Fault(["obeys-refusal", "obeys-refused-claim"], _Presumes),
     "serves-refused": Fault(["claims-once-more"], _ServesRefused),
     "leaves-halves": Fault(["finishes"], _LeavesHalves),
     "serves-unanswered": Fault(["waits-for-retire"], _ServesUnanswered),
     "credulous": Fault(["keeps-newest"], _Credulous),
     "counts-from-answers": Fault(["counts-from-request"], _CountsFromAnswers),
-    "seeds-once": Fault(["seeds-anew"], _SeedsOnce),
+    "seeds-once": Fault(["seeds-again"], _SeedsOnce),
     "unacknowledged": Fault(["acknowledges"], commands=_Unacknowledged),
     "chokes": Fault(["drops-poison", "skips-unknown-kinds"], commands=_Chokes),
     "strict": Fault(["ignores-members"], commands=_Strict),

@@ -129,7 +129,7 @@ def test_kafka_is_read_as_the_settings_secure_it(
 
 
 @pytest.mark.usefixtures("store")
-def test_a_cluster_that_nobody_knows_is_not_said_to_be_clean(
+def test_an_unknown_cluster_is_not_said_to_be_clean(
     bootstrap: str, cluster: str, redis_server: RedisServer
 ) -> None:
     for more in ((), ("--redis", redis_server.url)):

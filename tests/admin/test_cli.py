@@ -55,7 +55,7 @@ def test_findings_for_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("content", "code"), [(b"trimtab_generation 1.0", 0), (b"else", 6)])
-def test_the_metrics_port_may_be_a_job_s_and_nobody_else_s(
+def test_the_metrics_port_may_be_a_job_s_and_no_other_program_s(
     content: bytes, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deploy.doctor.examine", lambda **_: [])

@@ -17,7 +17,7 @@ from trimtab.reasons import Rule
     ("points", "since"),
     [
         pytest.param([65, 30, 10, 9], 20.0, id="came to rest"),
-        pytest.param([65, 10, 16, 9], 25.0, id="a relapse starts it anew"),
+        pytest.param([65, 10, 16, 9], 25.0, id="a relapse starts it again"),
         pytest.param([65, 30, 15], None, id="the threshold itself is not below it"),
         pytest.param([], None, id="no round"),
     ],

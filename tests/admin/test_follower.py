@@ -1,4 +1,4 @@
-"""Tools see each command once, and what is no command stops nobody."""
+"""Tools see each command once, and skip what is no command."""
 
 from __future__ import annotations
 

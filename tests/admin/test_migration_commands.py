@@ -81,7 +81,7 @@ def test_what_holds_a_migration_up_is_said_with_what_to_type() -> None:
         "Next: trimtab migration resume m --cluster blue --execute",
     ]
     assert say(replace(RUNNING, unseen=2))[2:] == [
-        "2 bundles with topics that nobody has named yet: it cannot be complete before that"
+        "2 bundles with topics not named by a broker yet: it cannot be complete before that"
     ]
     apart = tuple(f"t/{number}" for number in range(6))
     assert say(replace(RUNNING, apart=apart))[2:] == [

@@ -122,7 +122,7 @@ def test_another_strategy_stands_beside_it(job: PlainJob, kafka: KafkaServer) ->
 
 
 def test_each_comparison_has_sums_of_its_own() -> None:
-    """They begin anew where the job's strategy changes."""
+    """They start again where the job's strategy changes."""
 
     def side(strategy: str, moves: int) -> ShadowSide:
         return ShadowSide(

@@ -166,7 +166,7 @@ def test_what_cannot_be_replayed_gives_2(
     assert said in result.stderr
 
 
-def test_a_cluster_that_nobody_knows(redis_server: RedisServer) -> None:
+def test_an_unknown_cluster(redis_server: RedisServer) -> None:
     result = CliRunner().invoke(
         cli.build_app(["why"]),
         ["why", "hot:1", "--cluster", "nowhere", "--redis", redis_server.url],

@@ -141,7 +141,7 @@ def test_an_answer_for_programs_has_the_members_that_are_documented(
     ("arguments", "code", "said"),
     [
         pytest.param(
-            ["c:8080"], 1, "rounds 7 to 9 kept nothing of c:8080", id="nobody tells of it"
+            ["c:8080"], 1, "rounds 7 to 9 kept nothing of c:8080", id="no round explained it"
         ),
         pytest.param(
             [BUNDLE, "--round", "9"], 1, "round 9 kept nothing of", id="not in that round"

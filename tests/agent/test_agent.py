@@ -206,8 +206,8 @@ def test_a_long_backlog_costs_no_report(
 
 
 def test_an_absent_store_is_waited_for(cluster: str) -> None:
-    with redis_client("redis://127.0.0.1:1/0") as nobody:
-        one = Host(nobody, cluster, A, BUNDLE)
+    with redis_client("redis://127.0.0.1:1/0") as unreachable:
+        one = Host(unreachable, cluster, A, BUNDLE)
         assert [one.agent.turn() for _ in range(3)] == pytest.approx([0.1, 0.2, 0.4])
         assert one.reports() == 1
 
@@ -255,7 +255,7 @@ def test_an_agent_that_is_stopped_for_a_restart_keeps_its_records(
     assert again.agent.serves(BUNDLE)
 
 
-def test_bundles_that_nobody_can_take_are_left_free(job: Job, host: Callable[..., Host]) -> None:
+def test_bundles_that_no_broker_can_take_are_left_free(job: Job, host: Callable[..., Host]) -> None:
     one = host(A, BUNDLE)
     one.agent.turn()
     one.agent.stop(drain_s=30.0)
@@ -709,7 +709,7 @@ def test_what_a_broker_waits_for_is_told_again_when_it_is_something_else(
 def test_what_is_to_leave_is_served_while_the_store_is_closed(
     job: Job, client: Redis, host: Callable[..., Host], *, by_older_job: bool
 ) -> None:
-    """Nobody could be given it."""
+    """No broker could be given it."""
     one, two = host(A, BUNDLE), host(B)
     for each in (one, two):
         each.agent.turn()

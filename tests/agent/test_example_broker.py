@@ -103,7 +103,7 @@ def running(cluster: str, redis: RedisServer, *own: str) -> Iterator[str]:
 
 
 def ask(broker: str, topic: str) -> str:
-    """Its answer, empty while nobody listens there."""
+    """Its answer, empty while nothing listens there."""
     host, _, port = broker.partition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=5) as line:

@@ -102,7 +102,7 @@ def test_an_owned_bundle_costs_one_command(scene: Scene, client: Redis) -> None:
     assert commands(10) - commands(0) == 10
 
 
-# Nobody owns it
+# No broker owns it
 
 
 def test_an_unloaded_bundle_goes_where_the_plan_proposes(scene: Scene) -> None:
@@ -366,7 +366,7 @@ def test_an_owner_that_lives_is_answered_again(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "avoid",
     [
-        pytest.param(Avoid(A, Epoch(1, 6)), id="it has got the bundle anew"),
+        pytest.param(Avoid(A, Epoch(1, 6)), id="it has got the bundle again"),
         pytest.param(Avoid(C, STANDING), id="another broker"),
     ],
 )

@@ -83,7 +83,7 @@ def test_through_a_proxy_the_place_says_so() -> None:
     [
         pytest.param(OLD, B, A, 1, id="older news"),
         pytest.param(NOW, B, A, 1, id="as old"),
-        pytest.param(NOW, None, A, 1, id="as old, and nobody"),
+        pytest.param(NOW, None, A, 1, id="as old, without an owner"),
         pytest.param(NEW, B, B, 1, id="newer, with the owner"),
         pytest.param(NEW, None, C, 2, id="newer, without"),
     ],

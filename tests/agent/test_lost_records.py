@@ -24,7 +24,7 @@ def place() -> Place:
 
 
 def test_a_topic_whose_record_is_lost_is_not_written_on_blue_again(place: Place) -> None:
-    """Its producers are on green. It is enlisted anew, and goes the same way."""
+    """Its producers are on green. It is enlisted again, and goes the same way."""
     log = place.storage.topic(ONE, slow=0)
     log.written = 3
     place.migrate()

@@ -231,7 +231,7 @@ LAST = ("ask", "back", "look", "end", "move", "ask", "look", "ask")
 
 @given(HAPPENS)
 @settings(max_examples=300)
-def test_whatever_happens_nobody_makes_a_topic_on_blue_whose_client_was_sent_to_green(
+def test_whatever_happens_no_topic_is_made_on_blue_once_its_client_was_sent_to_green(
     happens: list[str],
 ) -> None:
     place, sent = Place(), False

@@ -1,4 +1,4 @@
-"""Reports reach Kafka in order, or are counted; nobody waits for them."""
+"""Reports reach Kafka in order, or are counted; nothing waits for them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_absent_kafka_keeps_one_report_a_broker(shelf: Shelf) -> None:
 
     def connect() -> Shelf:
         if not present:
-            raise KafkaTimeoutError("nobody answers")
+            raise KafkaTimeoutError("no answer")
         return shelf
 
     outbox = Outbox(connect)
@@ -143,8 +143,8 @@ def test_however_often_sending_fails_there_is_room_for_the_next_report(
 @pytest.mark.parametrize(
     ("error", "seconds"),
     [
-        pytest.param(KafkaTimeoutError("nobody answers"), FIRST_WAIT_S, id="kafka-python"),
-        pytest.param(KafkaUnavailable("nobody answers"), FIRST_WAIT_S, id="librdkafka"),
+        pytest.param(KafkaTimeoutError("no answer"), FIRST_WAIT_S, id="kafka-python"),
+        pytest.param(KafkaUnavailable("no answer"), FIRST_WAIT_S, id="librdkafka"),
         # Soon again would look like someone who guesses passwords.
         pytest.param(Misconfigured("a wrong password"), LONGEST_WAIT_S, id="turned away"),
     ],

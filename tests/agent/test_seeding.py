@@ -112,7 +112,7 @@ def test_a_record_that_no_request_can_change_keeps_no_other_bundle_from_being_ag
 def test_what_was_asked_before_cannot_take_what_is_served_now(
     job: Job, client: Redis, cluster: str
 ) -> None:
-    """A request that the server answers after its sender has given up and begun anew."""
+    """A request that the server answers after its sender has given up and begun again."""
     site = Site(client, cluster, A, BUNDLE)
     seed(site.obeyer, 0, no_renewal)
     job.transfer(A, B)
@@ -171,7 +171,7 @@ def test_a_record_older_than_what_was_seen_gives_nothing(
 def test_a_broker_says_so_if_an_open_store_gives_it_what_it_may_not_serve(
     job: Job, client: Redis, cluster: str
 ) -> None:
-    """Redis and Kafka were made anew by a job whose clock is behind; its state file was not."""
+    """Redis and Kafka were made again by a job whose clock is behind; its state file was not."""
     site = Site(client, cluster, A, BUNDLE)
     site.obeyer.seen.note(BUNDLE, Record(state=State.OWNED, epoch=Epoch(50, 1), owner=A))
     told = list[tuple[str, Record]]()

@@ -42,7 +42,7 @@ from trimtab.wire.rounds import BatchRecord
 from trimtab.wire.rows import Row, Tag
 
 SETTINGS = DEFAULTS.changed({"round.interval": 1.0, "round.shedding": "overload"})
-"""Nobody is overloaded: what moves or splits, an operator asked for."""
+"""No broker is overloaded: what moves or splits, an operator asked for."""
 _TURNS = 4
 """More than any intent's bundles need from the request to the service."""
 

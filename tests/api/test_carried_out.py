@@ -53,7 +53,7 @@ def test_a_namespace_is_created_with_sixteen_bundles_each_at_a_broker(
     assert Counter(record.owner for record in owned) == {A: 8, B: 8}
 
 
-def test_a_namespace_has_four_bundles_where_nobody_says_how_many(api: TestClient) -> None:
+def test_a_namespace_has_four_bundles_by_default(api: TestClient) -> None:
     """Item 002-04: whatever defaultNumberOfNamespaceBundles is in a broker.conf."""
     assert api.put(f"{NAMESPACES}/my-tenant/ns").status_code == 204
     assert api.get(f"{NAMESPACES}/my-tenant/ns/bundles").json()["numBundles"] == 4

@@ -317,7 +317,7 @@ def test_a_cluster_is_marked_as_migrated_with_the_urls_of_green_and_no_other_is(
         assert it.clusters().keys() >= {it.cluster_name, green_job.cluster_name}
         with TestClient(create_app(Context(it, it.cluster_name))) as api:
             migrate = f"/admin/v2/clusters/{it.cluster_name}/migrate"
-            # The web service is asked by TLS if there is one; nobody has that certificate here.
+            # The web service is asked by TLS if there is one; no server has that certificate here.
             assert api.post(migrate, params={"migrated": True}, json=both).status_code == 412
             assert api.get(migrate).status_code == 404
             plain = {**both, "serviceUrlTls": ""}

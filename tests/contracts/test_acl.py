@@ -87,7 +87,7 @@ DIVISION = Division(
 PASSWORD = "open-sesame-open-sesame"
 HASH = sha256(PASSWORD.encode()).hexdigest()
 ELSEWHERE = "elsewhere"
-NOBODY_RUN = "0" * 40
+UNKNOWN_RUN = "0" * 40
 
 _names = count()
 
@@ -393,8 +393,8 @@ WORDS: Final[dict[str, Callable[[str], str]]] = {
     "own_lease": lambda c: keys.lease_key(c, A),
     "lease": lambda c: keys.lease_key(c, B),
     "leases": lambda c: keys.lease_key(c, ""),
-    "own_assertion": lambda c: keys.assertion_key(c, NOBODY_RUN, A),
-    "assertion": lambda c: keys.assertion_key(c, NOBODY_RUN, B),
+    "own_assertion": lambda c: keys.assertion_key(c, UNKNOWN_RUN, A),
+    "assertion": lambda c: keys.assertion_key(c, UNKNOWN_RUN, B),
     "assertions": keys.assertions_prefix,
     "own_commands": lambda c: keys.command_stream(c, A),
     "commands": lambda c: keys.command_stream(c, B),
@@ -414,7 +414,7 @@ WORDS: Final[dict[str, Callable[[str], str]]] = {
     "whys": keys.whys_key,
     "explained": keys.explained_key,
     "other_lease": lambda _: keys.lease_key(ELSEWHERE, A),
-    "other_assertion": lambda _: keys.assertion_key(ELSEWHERE, NOBODY_RUN, A),
+    "other_assertion": lambda _: keys.assertion_key(ELSEWHERE, UNKNOWN_RUN, A),
     "other_commands": lambda _: keys.command_stream(ELSEWHERE, A),
     "other_open": lambda _: keys.open_key(ELSEWHERE),
     "other_ownership": lambda _: keys.ownership_key(ELSEWHERE),
@@ -625,7 +625,7 @@ def test_scripts_of_the_job_give_a_broker_no_rights(login: Login, cluster: str) 
     names = [own, *(key(cluster) for key in written)]
     with pytest.raises(Misconfigured):
         run_loaded(broker, hints_script(), names, [str(GENERATION), "{}", ""])
-    # The job may do this to a bundle that nobody owns: only the broker's rights stop it.
+    # The job may do this to an unowned bundle: only the broker's rights stop it.
     posed = Transition(id="x", bundle=BUNDLE, event=Event.QUARANTINE, expect=NO_EPOCH)
     with pytest.raises(Misconfigured):
         OwnershipStore(broker).apply_batch(
@@ -743,11 +743,11 @@ def test_a_name_that_looks_like_a_pattern_is_only_itself(
     broker = login(Role.BROKER, mine)
     own, other = keys.lease_key(cluster, mine), keys.lease_key(cluster, like_it)
     broker.set(own, "1", px=1000)
-    broker.set(keys.assertion_key(cluster, NOBODY_RUN, mine), "x")
+    broker.set(keys.assertion_key(cluster, UNKNOWN_RUN, mine), "x")
     broker.xgroup_create(keys.command_stream(cluster, mine), GROUP, id="0", mkstream=True)
     for forbidden in (
         ["SET", other, "1", "PX", "1000"],
-        ["SET", keys.assertion_key(cluster, NOBODY_RUN, like_it), "x"],
+        ["SET", keys.assertion_key(cluster, UNKNOWN_RUN, like_it), "x"],
         ["XREADGROUP", "GROUP", GROUP, mine, "STREAMS", keys.command_stream(cluster, like_it), ">"],
     ):
         with pytest.raises(NoPermissionError):

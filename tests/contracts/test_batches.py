@@ -175,7 +175,7 @@ def test_what_only_the_scripts_can_read_costs_no_answer(
     assert store.record(cluster, BUNDLE) == given.record
 
 
-def test_a_record_that_says_null_for_nobody_is_one(
+def test_a_record_whose_owner_is_null_is_unowned(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     text = '{"state":"Owned","epoch":[1,1],"owner":null,"destination":null}'

@@ -92,8 +92,8 @@ def test_rounds_that_begin_anew_push_out_those_of_the_old_count(
     """A new checkpoint counts from 1; what is newer is told by the time and not by the number."""
     for number in (501, 502):
         kept.write(GENERATION, stored(cluster, number, explanation(BUNDLE, number), keep=2))
-    anew = stored(cluster, 1, explanation(BUNDLE, 1), keep=2)
-    kept.write(GENERATION, msgspec.structs.replace(anew, at=60_000 * 503))
+    changed = stored(cluster, 1, explanation(BUNDLE, 1), keep=2)
+    kept.write(GENERATION, msgspec.structs.replace(changed, at=60_000 * 503))
     found = kept.read(cluster, BUNDLE)
     assert (found.rounds, found.kept) == ((1, 502), (502, 1))
 

@@ -1,4 +1,4 @@
-"""A journal that nobody carries ends growing, and forgets no bundle's newest record."""
+"""A journal that no relay reads stops growing, and keeps each bundle's newest record."""
 
 from __future__ import annotations
 

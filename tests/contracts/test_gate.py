@@ -349,7 +349,7 @@ def test_only_what_was_said_to_this_run_is_heard(
 def test_hints_wait_for_the_store_to_be_open(
     client: redis.Redis, cluster: str, opened_to: int | None
 ) -> None:
-    """The job opens it: nobody has taken over."""
+    """The job opens it: no other has taken over."""
     gate = ClusterGate(client) if opened_to is None else let_in(client, cluster, opened_to)
 
     with pytest.raises(Closed, match=str(opened_to or "no job")):
@@ -426,7 +426,7 @@ def test_what_stands_and_cannot_be_a_record_gives_way(
 
 
 @pytest.mark.usefixtures("closure")
-def test_a_record_that_says_null_for_nobody_stops_no_rebuild(
+def test_a_record_whose_owner_is_null_stops_no_rebuild(
     gate: ClusterGate, client: redis.Redis, cluster: str
 ) -> None:
     text = '{"state":"Free","epoch":[1,1],"owner":null}'

@@ -61,7 +61,7 @@ class Server:
 
     def close(self) -> None:
         self.client.close()
-        # A replica that still writes its first append-only file heeds no SIGTERM.
+        # A replica that still writes its first append-only file ignores SIGTERM.
         self.redis.kill()
 
     def claim(self) -> None:
@@ -132,7 +132,7 @@ def test_a_first_master_that_comes_back_is_closed(servers: SimpleNamespace) -> N
     assert first.renew() is Renewal.ASSERT
 
 
-def test_a_job_closes_what_it_finds_lost_before_it_claims_anew(servers: SimpleNamespace) -> None:
+def test_a_job_closes_what_it_finds_lost_before_it_claims_again(servers: SimpleNamespace) -> None:
     first, second = servers.first, servers.second
     gate = let_in(first.client, C, 5)
     second.follow(first)
@@ -281,7 +281,7 @@ def test_a_new_master_needs_the_replicas_that_the_old_one_cannot_do_without(
 
 
 def test_a_client_that_reads_along_is_no_replica(servers: SimpleNamespace) -> None:
-    """As ``redis-cli --replica``: it acknowledges nothing, and nobody could make it the master."""
+    """As ``redis-cli --replica``: it acknowledges nothing, and cannot become the master."""
     first = servers.first
     with reading_along(first):
         let_in(first.client, C, 5)
@@ -480,7 +480,7 @@ def test_a_master_that_was_alone_for_long_still_waits_for_its_replica(
 
 
 def test_what_was_replicated_once_waits_for_longer_ever_after(servers: SimpleNamespace) -> None:
-    """The number of replicas is counted anew, and a restart before the opening forgets it."""
+    """The number of replicas is counted again, and a restart before the opening forgets it."""
     first, second = servers.first, servers.second
     second.follow(first)
     let_in(first.client, C, 5)

@@ -284,7 +284,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def another_takes_its_place(self) -> None:
-        """A replica with all of its data is promoted: it answers nobody before that."""
+        """A replica with all of its data is promoted: it answers no client before that."""
         self.client.replicaof("127.0.0.1", 1)
         self.model.demote()
         try:

@@ -227,7 +227,7 @@ def test_a_stream_of_commands_with_most_of_its_time_left_is_not_renewed(
     assert client.ttl(stream) <= KEPT_S - 1000
 
 
-def test_a_stream_of_commands_that_nobody_reads_ends_growing(
+def test_a_stream_of_commands_without_a_reader_stops_growing(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     stream, far_too_many = keys.command_stream(cluster, A), 12_000

@@ -85,7 +85,7 @@ def test_what_covers_its_part_keeps_it_from_being_claimed(
 ) -> None:
     let_in(client, cluster, LATER)
     pruner.prune(cluster, LATER, kept_ms=-DAY_MS)
-    assert not ask(store, cluster, broker(A, Event.CLAIM, NO_EPOCH, id="anew")).accepted
+    assert not ask(store, cluster, broker(A, Event.CLAIM, NO_EPOCH, id="again")).accepted
 
 
 @pytest.mark.usefixtures("ended")

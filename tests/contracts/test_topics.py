@@ -274,7 +274,7 @@ def test_a_record_has_what_a_topic_waits_for_as_it_was_noted_last(place: Place) 
     assert place.ask("finish", "terminated").record == record(TopicState.MIGRATED)
 
 
-def test_a_record_says_that_a_topic_was_taken_back_until_it_is_enlisted_anew(
+def test_a_record_says_that_a_topic_was_taken_back_until_it_is_enlisted_again(
     place: Place,
 ) -> None:
     place.migrate(MigrationState.ROLLING_BACK)
@@ -350,7 +350,7 @@ def test_a_wave_that_waits_is_not_begun(place: Place) -> None:
     assert place.ask("terminate", "active").accepted
 
 
-def test_a_topic_that_is_enlisted_anew_has_the_wave_of_its_new_migration(place: Place) -> None:
+def test_a_topic_that_is_enlisted_again_has_the_wave_of_its_new_migration(place: Place) -> None:
     """It kept that of the earlier one, which the new one may not have: it never migrated."""
     place.migrate()
     place.put(record(TopicState.ACTIVE, migration="earlier", wave=3))
@@ -567,7 +567,7 @@ def test_a_store_whose_bundles_were_deleted_changes_no_topic(
         place.ask("enlist")
 
 
-def test_a_record_that_somebody_spoiled_is_unknown_and_written_anew(
+def test_a_record_that_somebody_spoiled_is_unknown_and_written_again(
     there: tuple[Place, redis.Redis],
 ) -> None:
     place, client = there

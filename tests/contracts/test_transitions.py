@@ -203,7 +203,7 @@ def test_a_broker_claims_for_itself_only(store: OwnershipStore, cluster: str) ->
     assert store.apply(cluster, broker(A, Event.CLAIM, broker=B)).reason is Refused.NOT_OWNER
 
 
-def test_nobody_hands_a_bundle_to_itself(
+def test_no_broker_hands_a_bundle_to_itself(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     before = put(client, cluster, State.OWNED)
@@ -211,17 +211,17 @@ def test_nobody_hands_a_bundle_to_itself(
     assert store.record(cluster, BUNDLE) == before
 
 
-def test_a_request_that_names_nobody_to_own_is_refused(store: OwnershipStore, cluster: str) -> None:
+def test_a_request_that_names_no_new_owner_is_refused(store: OwnershipStore, cluster: str) -> None:
     assert ask(store, cluster, job(Event.ASSIGN, NO_EPOCH)).reason is Refused.NO_BROKER
 
     epoch = owned_by(store, cluster, A)
     unloading = ask(store, cluster, job(Event.UNLOAD, epoch))
     assert unloading.record is not None
-    to_nobody = broker(A, Event.HAND_OVER, unloading.record.epoch)
-    assert ask(store, cluster, to_nobody).reason is Refused.NO_BROKER
+    to_no_broker = broker(A, Event.HAND_OVER, unloading.record.epoch)
+    assert ask(store, cluster, to_no_broker).reason is Refused.NO_BROKER
 
 
-def test_a_broker_may_command_nobody_but_the_destination(
+def test_a_broker_may_command_only_the_destination(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     put(client, cluster, State.RELEASING)
@@ -281,7 +281,7 @@ def test_a_transfer_goes_from_owner_to_owner_and_tells_both(
     assert [change.record.epoch.counter for change in journal(client, cluster)] == [1, 2, 3, 4]
 
 
-def test_a_refused_request_commands_nobody(
+def test_a_refused_request_sends_no_command(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     asked = job(Event.TRANSFER, NO_EPOCH, B, commands=(command(A, CommandKind.TRANSFER),))
@@ -468,7 +468,7 @@ def test_a_broker_assigns_what_a_dead_one_had_and_nothing_else(
     assert [told.kind for told in commands(client, cluster, C)] == [CommandKind.OWN]
 
 
-def test_nobody_without_a_lease_gets_a_bundle(
+def test_no_broker_without_a_lease_gets_a_bundle(
     store: OwnershipStore, client: redis.Redis, cluster: str
 ) -> None:
     client.delete(lease_key(cluster, C))
@@ -537,8 +537,8 @@ def test_a_candidate_without_a_lease_is_passed_over(
     assert record.owner == B
 
     client.delete(lease_key(cluster, B))
-    nobody = ask(store, cluster, candidates((B, 0.5), (C, 0.4), bundle=HALVES[0]))
-    assert nobody.reason is Refused.NO_LEASE
+    refused = ask(store, cluster, candidates((B, 0.5), (C, 0.4), bundle=HALVES[0]))
+    assert refused.reason is Refused.NO_LEASE
 
 
 def test_a_bundle_whose_owners_die_one_after_another_is_quarantined(

@@ -9,7 +9,7 @@ import pytest
 from deploy import ports
 
 
-def test_no_port_is_given_twice_though_nobody_listens_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_port_is_given_twice_though_nothing_listens_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """The listeners of one server must differ, also where the draw repeats itself."""
     monkeypatch.setattr(random, "sample", lambda *_: [20_001, 20_002])
     monkeypatch.setattr(ports, "_given", set())

@@ -22,7 +22,7 @@ TOPICS = 24
 _START_SECONDS = 400.0
 _STOP_SECONDS = 60.0
 
-# A broker counts its traffic anew each 60 s unless it is told otherwise; its CPU always.
+# A broker counts its traffic again each 60 s unless it is told otherwise; its CPU always.
 _CONFIGURATION = "statsUpdateFrequencyInSecs=5\nstatsUpdateInitialDelayInSecs=5"
 
 _READY = re.compile(r"ready (http://\S+) (pulsar://\S+)")
@@ -59,7 +59,7 @@ def prepare(urls: list[str]) -> None:
     ask(urls[0], f"/admin/v2/namespaces/{NAMESPACE}", {"bundles": {"numBundles": BUNDLES}})
     skewed = [url for idler, url in enumerate(reversed(urls)) for _ in range(idler + 1)]
     for topic in range(TOPICS):
-        # The broker that is asked takes the topic's bundle if nobody has it. Left to themselves all
+        # The broker that is asked takes the topic's bundle if none has it. Left to themselves all
         # would go to those whose first CPU value, which looks idle, still stands.
         owner = skewed[topic % len(skewed)]
         ask(owner, f"/lookup/v2/topic/persistent/{NAMESPACE}/topic-{topic}?authoritative=true")

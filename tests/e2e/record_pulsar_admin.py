@@ -1,4 +1,4 @@
-"""Record anew what real Pulsar brokers answer to the script of pulsar-admin commands.
+"""Record again what real Pulsar brokers answer to the script of pulsar-admin commands.
 
     HOSTS=distinct python -m tests.e2e.record_pulsar_admin FOLDER [HEADING]
 

@@ -57,7 +57,7 @@ def test_wrong_usage_is_refused_before_the_broker_is_asked(admin: PulsarAdmin) -
     assert said.stderr.startswith("Missing required parameter: '<namespaceName>'\nUsage:")
 
 
-def test_each_command_starts_anew(admin: PulsarAdmin) -> None:
+def test_each_command_starts_again(admin: PulsarAdmin) -> None:
     refused = admin.run(["namespaces", "bundles", "shop/nowhere"])
     assert admin.run(["namespaces", "bundles", "shop/eight"]).exit == 0
     assert admin.run(["namespaces", "bundles", "shop/nowhere"]) == refused

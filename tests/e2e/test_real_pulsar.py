@@ -99,7 +99,7 @@ def test_the_jobs_bundles_are_the_reported_ones(evidence: Evidence) -> None:
             assert list(snapshot.counts[:, row]) == [stats[name] for name in COUNTS]
             assert snapshot.shown[row] == (bundle in said["bundles"])
         sums = snapshot.stats.sum(axis=1)
-        # Pulsar sums its bundles itself; one may be counted anew between the two.
+        # Pulsar sums its bundles itself; one may be counted again between the two.
         assert sums == pytest.approx([said[name] for name in STATS], rel=0.05, abs=1.0)
 
 
@@ -162,7 +162,7 @@ def test_a_replay_of_the_recorded_batches_decides_the_same(evidence: Evidence) -
     assert again.clusters.keys() == {CLUSTER}
 
 
-def test_an_observer_commands_nobody(evidence: Evidence) -> None:
+def test_an_observer_commands_no_broker(evidence: Evidence) -> None:
     assert [*evidence.topics.all(keys.COMMANDS)] == []
     assert [*evidence.topics.all(keys.DEAD_LETTERS)] == []
     assert evidence.redis_keys == {keys.open_key(CLUSTER)}

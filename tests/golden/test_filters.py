@@ -19,13 +19,13 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 NEW = "t/new/0x80000000_0xffffffff"
-"""A bundle that nobody has."""
+"""A bundle that no broker has."""
 
 HALF = "0x00000000_0x80000000"
 
 
 def modular(view: View, **settings: object) -> list[str]:
-    """The brokers left for the new bundle, none being left not being heeded."""
+    """The brokers left for the new bundle, a filter that leaves none being ignored."""
     request = _request(view)
     left = narrow(request, reachable(request), FILTERS, Settings.parse(settings))
     return [view.brokers.names[row] for row in np.flatnonzero(left)]
@@ -68,7 +68,7 @@ def test_the_bundles_of_a_namespace_spread(bundles: list[int], left: list[str]) 
     [
         pytest.param([49_999, 50_000], ["b1", "b2"], ["b1"], id="49999 and 50000"),
         pytest.param([50_000, 50_001], ["b1"], [], id="50000 and 50001"),
-        pytest.param([50_001, 60_000], ["b1", "b2"], [], id="all above: modular heeds none"),
+        pytest.param([50_001, 60_000], ["b1", "b2"], [], id="all above: modular ignores it"),
     ],
 )
 def test_a_broker_has_room_for_so_many_topics(

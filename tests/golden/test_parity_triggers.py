@@ -120,7 +120,7 @@ def test_an_empty_child_ends_the_round() -> None:
 
 
 def test_failures_are_counted() -> None:
-    """A namespace nobody knows, and a range of one position, which need not even be hot."""
+    """An unknown namespace, and a range of one position, which need not even be hot."""
     stats = {"t/who/0x00000000_0x00000008": HOT, "t/ns/0x00000005_0x00000006": {"topics": 2}}
     (said,) = instantaneous({"stats": {**stats, FIRST: HOT}})
     assert bundles(said) == [FIRST]

@@ -98,7 +98,7 @@ def test_least_resource_usage_judges_by_averages_that_advance_each_call() -> Non
     ("usages", "expected"),
     [
         pytest.param([0.4, 0.6], [1], id="0.4 + 0.1 <= 0.50000001907, thanks to binary32"),
-        pytest.param([0.5, 0.5], [1, 2], id="nobody is below the average"),
+        pytest.param([0.5, 0.5], [1, 2], id="no broker is below the average"),
         pytest.param([0.1, 0.2, 0.9], [1, 2], id="two are well below 0.4"),
     ],
 )
@@ -114,7 +114,7 @@ def test_least_resource_usage_takes_all_who_are_well_below_the_average(
     ("first", "second", "expected"),
     [
         pytest.param(0.5, 1.0, [1], id="the first is 25 points below the mean of those known"),
-        pytest.param(1.0, 1.0, [1, 2, 3], id="nobody is: also the one nothing is known of"),
+        pytest.param(1.0, 1.0, [1, 2, 3], id="none is: also the one that has not reported"),
     ],
 )
 def test_least_average_usage(first: float, second: float, expected: list[int]) -> None:

@@ -104,7 +104,7 @@ def test_one_idle_broker_among_four_makes_the_others_shed() -> None:
         pytest.param([0.5, 0.5, 0.5, 0.5, 0.5, 0.0], False, id="one idle among six"),
         pytest.param([0.12, 0.02, 0.01, 0.01], False, id="a small fleet far apart"),
         pytest.param([0.12, 0.02, 0.01, 0.01], True, id="no broker can be 10 points below 4 %"),
-        pytest.param([0.0, 0.0], True, id="nobody does anything"),
+        pytest.param([0.0, 0.0], True, id="every broker is idle"),
     ],
 )
 def test_these_skews_are_not_seen(usages: list[float], lower_boundary: bool) -> None:

@@ -1,6 +1,6 @@
 """Stories of small clusters, told as their files have them.
 
-After a change `python -m tests.transcripts --rewrite` tells them anew. The diff is for reading:
+After a change `python -m tests.transcripts --rewrite` writes them again. The diff is for reading:
 each file says what to look for. `tests/transcripts/__init__.py` says how to write another one.
 """
 

@@ -113,7 +113,7 @@ def test_the_outer_pairs_are_relieved_until_the_deviation_is_small() -> None:
 
 
 def test_nothing_is_done_before_the_fourth_hit() -> None:
-    """Acceptance case D1, from its first call on, as the job asks: hits start anew after moves."""
+    """Acceptance case D1, from its first call on, as the job asks: hits start again after moves."""
     view, history, said = five(80, 90), TransferHistory(), []
     for _ in range(5):
         wishes, history = shed(view, history, DEFAULT)
@@ -383,7 +383,7 @@ OLD_MS = NOW_MS - 1_800_001
         pytest.param(
             [replace(QUIET, reported_ms=0), replace(HOT, reported_ms=0)],
             Skip.NO_BROKERS,
-            id="nobody has reported",
+            id="no broker has reported",
         ),
         pytest.param(
             [QUIET, HOT, Broker(reported_ms=0)],

@@ -126,7 +126,7 @@ def test_a_migration_is_shown_while_its_topics_leave(page: Page, job: PromptJob)
     expect(panel).to_contain_text("1 migrated, 3 active")
     panel.locator("summary").press("Enter")
     expect(panel.locator(".shares li")).to_contain_text("1 of 4")
-    # Made anew every two seconds: it stays open, and the keyboard stays where it was.
+    # Made again every two seconds: it stays open, and the keyboard stays where it was.
     job._redis.hset(counted, mapping={f"{NAMESPACE} active": 2, f"{NAMESPACE} migrated": 2})
     expect(panel.locator(".shares li")).to_contain_text("2 of 4")
     expect(panel.locator("summary")).to_be_focused()

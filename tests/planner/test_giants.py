@@ -127,7 +127,7 @@ def test_a_giant_that_stays_whole_is_told_once_a_round(view: View, rule: Rule) -
     assert not any(plan.splits for plan in found)
 
 
-def test_where_nobody_reports_a_bundle_there_is_no_giant() -> None:
+def test_where_no_broker_reports_a_bundle_there_is_no_giant() -> None:
     """Brokers that stay apart although nothing can be moved: there is nothing to divide either."""
     history = PlannerHistory()
     for minute in range(2):
@@ -215,12 +215,12 @@ def test_while_observing_only_nothing_is_divided_and_nothing_remembered() -> Non
 @pytest.mark.parametrize(
     ("name", "divided", "answers"),
     [
-        pytest.param(HALF, [(BIG, 0.4, 60_000)], [None], id="once in vain"),
+        pytest.param(HALF, [(BIG, 0.4, 60_000)], [None], id="once without success"),
         pytest.param(
             QUARTER,
             [(BIG, 0.4, 90_000), (HALF, 0.4, 60_000)],
             [Rule.UNDIVIDABLE],
-            id="twice in vain",
+            id="twice without success",
         ),
         pytest.param(
             QUARTER, [(BIG, 0.9, 90_000), (HALF, 0.5, 60_000)], [None], id="it helped each time"
@@ -252,7 +252,7 @@ def test_of_several_that_stay_whole_the_largest_is_told() -> None:
         assert view.bundles.names[told.bundle] == max(giants, key=lambda giant: giant[1])[0]
 
 
-def test_giants_that_nobody_has_looked_for_of_late_are_none() -> None:
+def test_giants_that_were_not_looked_for_recently_are_none() -> None:
     history = known([(BIG, 0.4)])
     old = replace(history, looked_ms=history.looked_ms - 10 * INTERVAL_MS)
     assert answered(giant_on_a(), old) == []

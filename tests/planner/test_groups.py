@@ -1,4 +1,4 @@
-"""Anti-affinity groups: spread at once, and heeded when their bundles move for balance."""
+"""Anti-affinity groups: spread at once, and respected when their bundles move for balance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.view import View
 
 GROUP = Policies(groups={f"t/{name}": "db" for name in "xyzuv"})
 DOMAINS = {"a": "north", "b": "north", "c": "south", "d": "south"}
-HEEDED = Settings.parse({"placement.failure_domains": True})
+RESPECTED = Settings.parse({"placement.failure_domains": True})
 OTHERS = [("t/any", 0.1)] * 3
 
 
@@ -103,7 +103,7 @@ def test_isolation_binds_a_group_too() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "south"),
-    [pytest.param(HEEDED, 1, id="heeded"), pytest.param(Settings(), 0, id="not heeded")],
+    [pytest.param(RESPECTED, 1, id="respected"), pytest.param(Settings(), 0, id="ignored")],
 )
 def test_failure_domains_come_before_brokers(settings: Settings, south: int) -> None:
     """Both are in the north, apart; whether the south is to have one is a matter of settings."""

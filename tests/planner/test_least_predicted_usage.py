@@ -64,7 +64,7 @@ def test_who_is_asked_again_about_a_bundle_forgets_the_first_answer() -> None:
     assert placed(placer, first) == placed(placer, first) == [1]
 
 
-def test_a_bundle_nobody_knows_weighs_as_much_as_the_average() -> None:
+def test_an_unknown_bundle_weighs_as_much_as_the_average() -> None:
     placer = opened(fleet(0.35, 0.1, 0.2))
     names = [f"t/n/0xffff000{number}_0xffffffff" for number in range(4)]
     assert [placed(placer, name)[0] for name in names] == [1, 2, 1, 0]

@@ -121,7 +121,7 @@ def test_mixed_hardware_is_brought_to_one_utilisation(seed: int) -> None:
     ],
     ids=lambda past: "-".join(map(str, past)),
 )
-def test_nobody_is_lifted_above_the_peak_and_nothing_moves_back(
+def test_no_broker_is_lifted_above_the_peak_and_nothing_moves_back(
     past: tuple[str, int, float, int],
 ) -> None:
     came = outcome(*past)

@@ -1,4 +1,4 @@
-"""Plans: few moves, in an order that lifts nobody above the start's peak."""
+"""Plans: few moves, in an order that lifts no broker above the first peak."""
 
 from __future__ import annotations
 
@@ -143,9 +143,9 @@ def test_every_plan_keeps_all_promises(fleet: Fleet, target: float) -> None:
     """All are looked for in the same plans: to make a plan takes longer than to judge it."""
     found = plan(fleet, target)
     assert_each_moves_once_from_where_it_is(fleet, found)
-    assert_nobody_is_above_the_peak(fleet, found)
+    assert_no_broker_is_above_the_peak(fleet, found)
     assert_it_does_what_it_says(fleet, found)
-    assert_nobody_is_emptied(fleet, found)
+    assert_no_broker_is_emptied(fleet, found)
 
 
 def assert_each_moves_once_from_where_it_is(fleet: Fleet, found: Trial) -> None:
@@ -154,7 +154,7 @@ def assert_each_moves_once_from_where_it_is(fleet: Fleet, found: Trial) -> None:
         assert fleet.where[bundle] == source != destination
 
 
-def assert_nobody_is_above_the_peak(fleet: Fleet, found: Trial) -> None:
+def assert_no_broker_is_above_the_peak(fleet: Fleet, found: Trial) -> None:
     """A bundle is on its source until it has arrived."""
     usage, peak = fleet.usage.copy(), fleet.usage.max()
     for bundle, source, destination in found.steps:
@@ -175,7 +175,7 @@ def assert_it_does_what_it_says(fleet: Fleet, found: Trial) -> None:
     assert found.load == pytest.approx(sum(fleet.size[s.bundle] for s in found.steps))
 
 
-def assert_nobody_is_emptied(fleet: Fleet, found: Trial) -> None:
+def assert_no_broker_is_emptied(fleet: Fleet, found: Trial) -> None:
     left = np.bincount(fleet.where, minlength=len(fleet.usage))
     had = left > 0
     for _, source, destination in found.steps:

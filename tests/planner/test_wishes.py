@@ -196,8 +196,8 @@ def test_a_fleet_that_empties_while_bundles_are_on_their_way_is_looked_at() -> N
     for minute in range(3):
         wishes, history = shed(later(full, minute), history, Settings())
     assert wishes or history.sent
-    nobody = later(cluster(hot=Broker(0.0), cold=Broker(0.0)), 4)
-    assert shed(nobody, history, Settings())[0] == []
+    idle = later(cluster(hot=Broker(0.0), cold=Broker(0.0)), 4)
+    assert shed(idle, history, Settings())[0] == []
 
 
 def test_brokers_whose_traffic_costs_nothing_do_no_harm() -> None:

@@ -109,7 +109,7 @@ def test_every_change_is_legal_and_leads_to_a_broker_that_may_have_it(
 
 
 @given(batches(), st.sampled_from(PAIRS))
-def test_what_nobody_serves_is_placed_wherever_anybody_can_have_it(
+def test_what_no_broker_serves_is_placed_wherever_a_broker_can_have_it(
     rows: list[Row], pair: tuple[str, str]
 ) -> None:
     it = fresh(pair, 0)

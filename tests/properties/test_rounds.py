@@ -49,10 +49,10 @@ fleets = st.lists(clusters(), min_size=1, max_size=3)
 def test_no_broker_loses_its_last_bundle(fleets: list[Cluster], settings: Settings) -> None:
     """Some would stay, or come in the same plan; heartbeats do not count."""
     for view, plan in rounds_of(fleets, settings):
-        assert_nobody_emptied(view, plan)
+        assert_no_broker_emptied(view, plan)
 
 
-def assert_nobody_emptied(view: View, plan: Plan) -> None:
+def assert_no_broker_emptied(view: View, plan: Plan) -> None:
     staying = Counter(
         view.brokers.names[row]
         for name, row in zip(view.bundles.names, view.intended.tolist(), strict=True)
@@ -152,7 +152,7 @@ def test_no_shedder_can_make_a_plan_unsafe(
     placing = Placing(view, Histories(), settings, np.random.default_rng(0))
     plan = Disposal(placing, Allowance(view, settings, {})).plan(wishes, frozenset())
     assert len(plan.moves) + len(plan.refusals) == len(wishes)
-    assert_nobody_emptied(view, plan)
+    assert_no_broker_emptied(view, plan)
     for move in plan.moves:
         at = view.bundles.names.index(move.bundle)
         assert view.bundles.movable[at]

@@ -51,7 +51,7 @@ class Turn(NamedTuple):
     strays: dict[str, str]
     """Bundles that are elsewhere, and on which broker."""
     silent: set[str]
-    """Bundles that nobody reports."""
+    """Bundles that no broker reports."""
     obeyed: bool
     """Whether the last plan was done."""
 

@@ -36,7 +36,7 @@ READY = {
     "transfer.hits": 0,
     "transfer.target_deviation": 0.05,
     "round.grace_period": 120.0,
-    # Nobody divides here what is to be divided.
+    # No owner carries out a split here.
     "split.enabled": False,
 }
 """Every strategy acts on what it sees first."""

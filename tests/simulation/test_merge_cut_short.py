@@ -34,7 +34,7 @@ def nothing(_: Awry, ask: Callable[[], T]) -> T:
     return ask()
 
 
-def lost(_: Awry, ask: Callable[[], T]) -> T:  # noqa: ARG001 - nobody hears it
+def lost(_: Awry, ask: Callable[[], T]) -> T:  # noqa: ARG001 - the answer is lost
     raise StoreUnavailable("lost")
 
 
@@ -202,7 +202,7 @@ def happening(scene: Scene, meanwhile: Meanwhile, afterwards: bool) -> Iterator[
 
 
 def _if_possible(meanwhile: Meanwhile, scene: Scene) -> None:
-    # Nobody can ask for anything while the store is closed.
+    # Every request is refused while the store is closed.
     with suppress(Closed):
         meanwhile(scene)
 

@@ -81,7 +81,7 @@ class LosesAnEntry(Simulation):
 
 
 class LosesARecord(Simulation):
-    """Of a bundle that stands, and nobody notices."""
+    """A bundle's, and no broker notices."""
 
     def _relay(self, most: int) -> None:
         super()._relay(most)

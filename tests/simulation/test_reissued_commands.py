@@ -148,13 +148,13 @@ def test_a_command_that_kafka_never_had_is_a_difference() -> None:
     assert (difference.subject, difference.recorded) == ("e/q/5/1/transfer", "nothing")
 
 
-def test_a_command_that_nobody_asked_for_is_a_difference() -> None:
+def test_a_command_without_a_request_is_a_difference() -> None:
     stray = published(REQUESTS[0])[0]._replace(value=b'{"id":"e/q/5/9/own"}')
     [difference] = compared(*everything(), stray).differences
     assert (difference.subject, difference.again) == ("e/q/5/9/own", "nothing")
 
 
-def test_commands_of_others_are_nobodys_concern() -> None:
+def test_commands_of_other_jobs_do_not_count() -> None:
     others = [
         Outgoing(keys.COMMANDS, "e/a:1", b'{"id":"%s"}' % name)
         for name in (b"e/q/6/0/own", b"w/q/5/0/own", b"e/p/5/0/own", b"move", b"e/q/x/0/own")

@@ -93,7 +93,7 @@ def test_what_no_export_leads_to_is_missing() -> None:
     assert starts(find_span(topics, numbers(3, 3))) == {"e": 2}
 
 
-def test_a_span_that_nobody_recorded_is_told_with_what_there_is() -> None:
+def test_a_span_that_was_not_recorded_is_refused_with_what_there_is() -> None:
     with pytest.raises(Missing, match=r"batches 3 .* to 4 .* of query q"):
         find_span(recorded(batch(3), batch(4)), numbers(7, 9))
 

@@ -160,7 +160,7 @@ def test_an_entry_that_is_no_command_is_counted_and_does_not_come_again(
     ],
 )
 @pytest.mark.parametrize("kind", [CommandKind.SPLIT, CommandKind.MERGE, CommandKind.OWN])
-def test_a_command_that_nobody_can_obey_does_not_come_again(
+def test_a_command_that_no_broker_can_obey_does_not_come_again(
     client: redis.Redis, cluster: str, kind: CommandKind, change: dict[str, object]
 ) -> None:
     command = {"id": "1", "cluster": cluster, "broker": A, "kind": kind, "bundle": LOWER}

@@ -113,7 +113,7 @@ def own_kafka(apart: KafkaServer) -> KafkaServer:
     return apart
 
 
-def test_where_nobody_ever_claimed_nobody_is_waited_for(own_kafka: KafkaServer) -> None:
+def test_the_first_claim_waits_for_no_other(own_kafka: KafkaServer) -> None:
     with closing(Signs(own_kafka.bootstrap)) as signs:
         assert until_it_answers(lambda: signs.newest(MOMENT)) is Sign.FAREWELL
 

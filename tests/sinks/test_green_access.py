@@ -20,7 +20,7 @@ CANARY = "canary-in-the-mine"
 TOPIC = "persistent://t/ns/x"
 
 
-def test_without_settings_nobody_says_who_asks() -> None:
+def test_without_settings_no_token_is_sent() -> None:
     assert NO_ACCESS.headers() == {}
     assert access_of_environment() == NO_ACCESS == load_config(None).green
 
@@ -122,7 +122,7 @@ def test_a_slow_green_is_asked_for_a_while_and_the_next_time_goes_on() -> None:
             with pytest.raises(CannotMigrate, match="takes more than 3 s for one topic"):
                 it.create(TOPIC, names)
         it.create(TOPIC, names)
-        # It is complete, and is asked for anew: others may have deleted it there.
+        # It is complete, and is asked for again: others may have deleted it there.
         with pytest.raises(CannotMigrate, match="takes more than 3 s for one topic"):
             it.create(TOPIC, names)
     assert [each.path for each in heard[:5]] == [*paths]

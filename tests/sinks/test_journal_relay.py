@@ -143,7 +143,7 @@ ODD: dict[str, tuple[Any, str]] = {
         {b"change": change_of("c").replace(b"_0x00000002", b"_x")},
         "bad-change",
     ),
-    "owned by nobody": (
+    "owned by no broker": (
         {b"change": change_of("c").replace(b',"owner":"thief:8080"', b"")},
         "bad-change",
     ),

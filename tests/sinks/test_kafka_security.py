@@ -177,7 +177,7 @@ def test_a_server_of_another_authority_is_refused(secured: Secured) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("stranger", [False, True], ids=["no certificate", "another authority's"])
-def test_whoever_lacks_the_certificate_that_it_asks_for_is_refused(
+def test_a_client_without_the_required_certificate_is_refused(
     secured: Secured, stranger: bool
 ) -> None:
     shown = secured.theirs.issue("stranger") if stranger else None

@@ -48,7 +48,7 @@ def test_a_lease_that_ran_out_is_missed_at_once(client: redis.Redis, cluster: st
         pytest.param(("generation", "5"), id="opened to a newer job"),
     ],
 )
-def test_a_closed_store_knows_nobody(
+def test_a_closed_store_names_no_broker(
     client: redis.Redis, cluster: str, change: tuple[str, str]
 ) -> None:
     let_in(client, cluster, GENERATION)
@@ -57,7 +57,7 @@ def test_a_closed_store_knows_nobody(
     assert LeaseScan(client).alive(cluster, GENERATION, ["a:1"]) is None
 
 
-def test_a_store_that_nobody_opened_knows_nobody(client: redis.Redis, cluster: str) -> None:
+def test_a_store_that_was_never_opened_names_no_broker(client: redis.Redis, cluster: str) -> None:
     keep_alive(client, cluster, ["a:1"])
     assert LeaseScan(client).alive(cluster, GENERATION, ["a:1"]) is None
 

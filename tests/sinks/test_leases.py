@@ -154,7 +154,7 @@ def test_only_the_process_that_holds_a_lease_gives_it_up(leases: Leases, cluster
     assert answered(leases.renew(cluster, A, 2, LONG_MS)) == (Renewal.HELD, "2", LONG_MS)
 
 
-def test_who_releases_what_it_does_not_hold_lets_nobody_forget_who_does(
+def test_releasing_a_lease_of_another_session_changes_nothing(
     leases: Leases, client: redis.Redis, cluster: str
 ) -> None:
     leases.renew(cluster, A, 2, LONG_MS)
@@ -405,7 +405,7 @@ def test_a_process_that_started_earlier_does_not_take_the_lease_back(
     assert client.get(keys.lease_key(cluster, A)) == b"+10"
 
 
-def test_nobody_gets_a_longer_lease_than_the_job_waits_for(leases: Leases, cluster: str) -> None:
+def test_no_lease_is_longer_than_the_job_waits_for(leases: Leases, cluster: str) -> None:
     assert leases.renew(cluster, A, 1, 3_600_000).ms == 10_000
 
 

@@ -85,7 +85,7 @@ def test_a_master_tells_of_its_replicas_and_a_replica_of_its_master(
         assert check_survey(admin).replicas == ()
         copy = RedisServer(tmp_path / "copy", program=program, like=master, replica_of=master.port)
         copy.start()
-        # One that still writes its first append-only file heeds no SIGTERM.
+        # One that still writes its first append-only file ignores SIGTERM.
         stack.callback(copy.kill)
         eventually(lambda: survey(admin).shortage(None) == "" and survey(admin).replicas, "a copy")
         (replica,) = check_survey(admin).replicas

@@ -96,7 +96,7 @@ def test_it_may_ask_for_a_certificate(demanding: Secured) -> None:
 
 
 @pytest.mark.parametrize("stranger", [False, True], ids=["no certificate", "another authority's"])
-def test_whoever_lacks_the_certificate_that_it_asks_for_is_refused(
+def test_a_client_without_the_required_certificate_is_refused(
     demanding: Secured, stranger: bool
 ) -> None:
     """Whether the reason arrives before the server hangs up is chance, in TLS 1.3."""

@@ -60,8 +60,8 @@ def test_several_parcels_of_a_shard_are_one() -> None:
         assert {len(arrivals) for arrivals in whole.arrivals.values()} == {3}
 
 
-def test_a_record_that_is_no_report_touches_nobody_else() -> None:
-    """Whatever shard it goes to: those of its broker, of another, and of nobody."""
+def test_a_poison_record_changes_no_other_broker_s_state() -> None:
+    """Whatever shard it goes to: that of its broker, of another, or of none."""
     good = reports(1)
     poison = [
         report_of(Record(keys.LOAD_REPORTS, 0, 900 + place, 1, key, b"{"))

@@ -153,7 +153,7 @@ def test_what_a_lost_broker_had_is_given_by_a_job_that_knows_the_servers_time(jo
 
 @pytest.mark.parametrize("key", [keys.ownership_key, keys.bundles_key])
 def test_deleted_records_are_rebuilt_by_the_next_batch(job: Job, key: Callable[[str], str]) -> None:
-    """An index of the wrong type is made anew, too."""
+    """An index of the wrong type is made again, too."""
     job.gives((0, 0))
     record = job.record
     assert record is not None

@@ -153,7 +153,7 @@ def test_one_that_spark_could_not_go_on_from_is_refused(
 @pytest.mark.parametrize(
     ("place", "reach", "said"),
     [
-        pytest.param((CHANGES, 0), (0, 39), "up to 40, which ends at 39 now", id="made anew"),
+        pytest.param((CHANGES, 0), (0, 39), "up to 40, which ends at 39 now", id="made again"),
         pytest.param((CHANGES, 0), (41, 41), "up to 40, which begins at 41 now", id="retention"),
         pytest.param((REPORTS, 0), (3, 9), "up to 2, which begins at 3 now", id="to be done again"),
         pytest.param((REPORTS, 1), None, "there is no trimtab.load-reports/1", id="gone"),

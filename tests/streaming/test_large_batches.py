@@ -92,7 +92,7 @@ def repairing(cluster: str, number: int) -> RoundRecord:
                 reason="unowned",
                 epoch=(0, 0),
                 broker=BROKERS[i % len(BROKERS)],
-                why=f"it was given up, and nobody has it; {BROKERS[i % len(BROKERS)]} gets it",
+                why=f"it was given up, and no broker has it; {BROKERS[i % len(BROKERS)]} gets it",
             )
             for i, name in enumerate(names)
         ),

@@ -1,4 +1,4 @@
-"""Brokers that lose or get a lease are announced once; what nobody knows is not announced."""
+"""Brokers that lose or get a lease are announced once; an unknown broker is not announced."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_a_store_that_closes_while_its_records_are_read_says_nothing_of_brokers(
     assert world.look(3) == []
 
 
-def test_a_store_that_was_closed_is_learned_anew() -> None:
+def test_a_store_that_was_closed_is_learned_again() -> None:
     """Its leases were gone, and its records rebuilt: what was known before need not be so."""
     world = settled(owning={"a:1"}, leases={"a:1", "b:1"})
     world.open_to, world.leases = None, set()
@@ -312,7 +312,7 @@ def test_small_steps_within_a_lease_add_up() -> None:
     assert said == ["clock unstable"]
 
 
-def test_a_clock_that_jumps_while_nobody_looks_is_found_out() -> None:
+def test_a_clock_that_jumps_between_two_looks_is_found_out() -> None:
     world = settled()
     world.look(50)
     world.away = StoreUnavailable("no answer")

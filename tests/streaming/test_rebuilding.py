@@ -72,7 +72,7 @@ class Job:
         assert held.renewal is Renewal.ASSERTED
 
     def opener(self, gate: ClusterGate) -> StoreOpener:
-        """One that waits for nobody."""
+        """One that waits for no broker."""
         given = iter(self.generations)
         self.leadership = Leadership(lambda *_: Claimed(next(given)), self.shown)
         return StoreOpener(
@@ -111,7 +111,7 @@ def job(client: redis.Redis, request: pytest.FixtureRequest) -> Job:
 
 
 def test_above_generations_that_kafka_forgot_a_new_one_is_claimed(job: Job) -> None:
-    """The topic was made anew and the store emptied: brokers and journal know what was."""
+    """The topic was made again and the store emptied: brokers and journal know what was."""
     job.generations = (5, 900)
     job.journal = {LOW: owned(300)}
     job.say(A, high=owned(700))
@@ -238,7 +238,7 @@ def test_a_record_that_froze_in_the_store_gives_way_to_what_is_known(job: Job) -
     assert job.ignored("store") == 3
 
 
-def test_a_broker_that_says_what_nobody_can_read_stops_no_rebuild(job: Job) -> None:
+def test_an_unreadable_note_of_a_broker_stops_no_rebuild(job: Job) -> None:
     job.client.set(keys.assertion_key(job.cluster, close(job.client, job.cluster), B), b"\xff")
     job.say(A, low=owned(4))
     job.journal = {HIGH: owned(3)}
@@ -277,7 +277,7 @@ def test_what_still_waits_in_the_journal_is_not_journalled_twice(job: Job, kind:
 
 
 def test_what_waits_in_the_journal_is_restored_where_the_records_were_deleted(job: Job) -> None:
-    """Nobody else may know it: the relay has not carried it, and its broker lost its disk."""
+    """Nothing else may know it: the relay has not copied it, and its broker lost its disk."""
     job.generations = (5, 6)
     job.open()
     keep_alive(job.client, job.cluster, (A,))

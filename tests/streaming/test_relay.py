@@ -63,7 +63,7 @@ def total(shown: Exposition, name: str, cluster: str) -> float | None:
     "error",
     [
         pytest.param(KafkaUnavailable("away"), id="a sink that is away"),
-        pytest.param(redis.ResponseError("WRONGTYPE"), id="an answer that nobody translates"),
+        pytest.param(redis.ResponseError("WRONGTYPE"), id="an answer that no adapter translates"),
         pytest.param(KeyError("change"), id="a mistake of ours"),
     ],
 )

@@ -17,7 +17,7 @@ TAKEOVER = 3.0
 
 
 class Impatient(threading.Event):
-    """Nobody waits for it."""
+    """No standby waits for it."""
 
     def wait(self, timeout: float | None = None) -> bool:  # noqa: ARG002 - Event's interface
         return self.is_set()
@@ -55,7 +55,7 @@ def taken_at(heard: Heard, unfit: Sequence[float] = ()) -> float | None:
 @pytest.mark.parametrize(
     ("heard", "at"),
     [
-        pytest.param([FAREWELL, None], 1, id="an orderly end, or nobody ever: at once"),
+        pytest.param([FAREWELL, None], 1, id="an orderly end, or no claim before: at once"),
         pytest.param([BEAT, None, None, None, None], 4, id="silence of three seconds"),
         pytest.param([None, None, None, None], 3, id="silence from the start"),
         pytest.param([BEAT, None, None, BEAT, None, None], None, id="a heartbeat in time"),

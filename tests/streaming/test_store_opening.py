@@ -38,7 +38,7 @@ def claims() -> Claims:
 
 @pytest.fixture
 def opener(client: redis.Redis, claims: Claims) -> StoreOpener:
-    """Of the first claim there is, as in a topic that was made anew."""
+    """Of the first claim there is, as in a topic that was made again."""
     leadership = Leadership(claims.claim, Exposition())
     return StoreOpener(
         ClusterGate(client), OwnershipStore(client), lambda _: {}, leadership, Exposition(), 0
@@ -273,10 +273,10 @@ def test_a_cluster_that_is_open_is_left_to_the_job_that_holds_it(
 def test_what_cannot_be_looked_at_ahead_stops_nothing(
     client: redis.Redis, opener: StoreOpener
 ) -> None:
-    def nobody_answers() -> list[str]:
+    def no_answer() -> list[str]:
         raise KafkaUnavailable("Kafka at nowhere")
 
-    opener.look_ahead(nobody_answers)
+    opener.look_ahead(no_answer)
     client.set(open_key(CLUSTER), "no hash")
     opener.look_ahead(lambda: [CLUSTER])
     assert not opener.clusters

@@ -83,7 +83,7 @@ def test_deviation_stands_beside_the_range(shown: Exposition) -> None:
     assert value(shown, "trimtab_usage_deviation_ratio", cluster="c") == pytest.approx(0.4)
 
 
-def test_the_age_of_what_nobody_serves_grows_from_round_to_round(shown: Exposition) -> None:
+def test_the_age_of_an_unserved_bundle_grows_from_round_to_round(shown: Exposition) -> None:
     it = fleet({bundle(i, 8): "a:1" for i in range(8)})
     record = round_at(it, 2000, said(IntentKind.BROKER_LOST, broker="a:1"))
     assert record.unserved == 8

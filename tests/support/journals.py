@@ -77,7 +77,7 @@ class World:
         return sorted(b for b, record in self.records.items() if record.state is not State.DELETED)
 
     def claim(self, bundle: str, how: int) -> None:
-        """Of a bundle that nobody owns."""
+        """Of a bundle without an owner."""
         broker = BROKERS[how % len(BROKERS)]
         if how % 2:
             self._write(Event.CLAIM, bundle, State.OWNED, broker)
@@ -365,7 +365,7 @@ def carried(
 
 
 def _places(runs: Sequence[Run], rng: Random) -> Iterator[tuple[float, Run]]:
-    """Nobody is as late as to be overtaken by what happened much later."""
+    """No entry is so late that a much later one overtakes it."""
     base, last = 0, 0
     for number, run in enumerate(runs):
         if run.at - last > LEASE_MS // 2:

@@ -9,7 +9,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 def assert_made(file: Path | str, text: str) -> None:
-    """Fail, and say by which command it is made anew, unless the file has this text."""
+    """Fail, and say by which command it is made again, unless the file has this text."""
     path = ROOT / file
     committed = path.read_text("utf-8") if path.exists() else ""
     if committed != text:
@@ -18,5 +18,5 @@ def assert_made(file: Path | str, text: str) -> None:
         where = f"line {line}" if line else "its end"
         raise AssertionError(
             f"{path.relative_to(ROOT)} is not what the code makes, from {where} on: "
-            "`make documents` makes it anew"
+            "`make documents` makes it again"
         )

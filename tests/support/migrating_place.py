@@ -24,7 +24,7 @@ ONE, TWO = "persistent://t/ns/one", "persistent://t/ns/two"
 
 
 class Fragile(TopicShelf):
-    """A store of which some answers are lost: the change is made, and nobody learns of it."""
+    """A store of which some answers are lost: the change is made, and its answer is lost."""
 
     lost = 0
 

@@ -170,7 +170,7 @@ class Scene:
 
     @property
     def _rests(self) -> bool:
-        """Whether no request is on its way, nobody is away and every owner serves what it owns."""
+        """Whether no request is on its way, no broker is away, and owners serve what they own."""
         return (
             self.clock.is_idle
             and all(host.runs for host in self.hosts.values())

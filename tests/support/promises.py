@@ -44,7 +44,7 @@ KEPT: Final[Mapping[str, Callable[[Retried], bool]]] = {
     "the round looks for a plan": lambda it: (
         it.told.rule not in (Rest.IN_RANGE, Rest.WITHIN_NOISE, Rest.SWINGING)
     ),
-    "its policy spares it no more": lambda it: it.told.rule != Rest.UNDER_POLICY,
+    "its policy no longer keeps it": lambda it: it.told.rule != Rest.UNDER_POLICY,
     "it acts in this round": lambda it: it.acts,
     "it is asked": lambda it: it.told.rule != Rest.WAITING,
     "the strategy is asked": lambda it: it.scene.asked,
@@ -58,7 +58,7 @@ KEPT: Final[Mapping[str, Callable[[Retried], bool]]] = {
 
 
 def is_kept(promise: str, retried: Retried) -> bool:
-    """False also of a promise that nobody has thought of."""
+    """False also of a promise that is not in the list."""
     if promise.startswith("a hit counts"):
         return retried.told.rule == Rest.HITS or retried.acts
     check = KEPT.get(promise)

@@ -45,11 +45,11 @@ def found(verdict: Verdict) -> dict[str, list[int]]:
             {},
             id="producers have no order among them",
         ),
-        pytest.param([*sent(0), *got(0, 7)], {"unknown": [7]}, id="one that nobody sent"),
+        pytest.param([*sent(0), *got(0, 7)], {"unknown": [7]}, id="one that was never sent"),
         pytest.param(
             [*sent(0), Note(Did.SENT, T, "p", 1), *got(0, 1)],
             {"unstored": [1]},
-            id="one that nobody said to have stored",
+            id="one whose storage was never acknowledged",
         ),
         pytest.param(
             [*sent(0, 1), *got(0, 1), *got(1, subscription="late")],

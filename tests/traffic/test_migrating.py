@@ -135,7 +135,7 @@ def test_producers_are_redirected_at_once_and_consumers_when_they_are_done(
 def test_a_redirect_names_the_producer_or_the_consumer_and_every_url_of_green(
     blue: Town, green: Town, broker: MigratingBroker
 ) -> None:
-    """On a bare connection, as a client that is written anew would read it."""
+    """On a bare connection, as a client that is written from scratch would read it."""
     port = blue.homes[0].server.port
     with socket.create_connection((LOOPBACK, port), 20) as line, line.makefile("rb") as lines:
         asked = (Connect(VERSION, "bare"), Produce(TOPIC, "p"), Subscribe(TOPIC, "s"))
@@ -217,7 +217,7 @@ def test_a_topic_that_green_has_not_written_comes_back_with_its_clients(
     assert inbox.got == texts(0, 1)
     assert stood(blue).written
     assert not stood(green).written
-    # And off again: green makes it anew.
+    # And off again: green makes it again.
     moved(broker, green, consumer)
     send(client, producer, 2)
     arrived(inbox, 3)

@@ -34,7 +34,7 @@ def stays(it: Land) -> list[str]:
 def test_a_new_topic_stays_on_green_with_clients_of_before_and_after_a_rollback(
     tmp_path: Path,
 ) -> None:
-    """Clients that came after the rollback made it on blue once more, and met nobody there."""
+    """Clients that came after the rollback made it on blue once more, and met no other there."""
     rng = Random(1)
     with (
         land(tmp_path, namespaces=1, brokers=1) as it,

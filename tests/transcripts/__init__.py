@@ -1,7 +1,7 @@
 """Stories of small clusters to read: what arrives, what a round decides, what brokers are told.
 
 A story is a text file. Its heading says what to look for. A block is lines of input, a line of
-dashes, and the output, which `python -m tests.transcripts --rewrite` writes anew. A line of input
+dashes, and the output, which `python -m tests.transcripts --rewrite` writes again. A line of input
 that begins with # is for the reader.
 
 of the fleet, in the first block

@@ -1,4 +1,4 @@
-"""Say which stories are told otherwise than their files have it; ``--rewrite`` writes them anew."""
+"""Say which stories differ from their files; ``--rewrite`` writes the files again."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ def change_lines(changes: Iterable[Change]) -> Iterator[str]:
 
 def _state(record: Record) -> str:
     aim = f" to {record.destination}" if record.destination else ""
-    nobody = record.state in WITHOUT_OWNER
-    return record.state.value if nobody else f"{record.state.value} {record.owner}{aim}"
+    unowned = record.state in WITHOUT_OWNER
+    return record.state.value if unowned else f"{record.state.value} {record.owner}{aim}"
 
 
 def round_lines(record: RoundRecord) -> Iterator[str]:

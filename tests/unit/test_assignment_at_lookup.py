@@ -27,7 +27,7 @@ def unloading(settings: dict[str, object] | None = None) -> tuple[Cluster, Round
 
 
 def released(it: Cluster) -> None:
-    """The owner unloads it, and nobody asks for it yet."""
+    """The owner unloads it, and no client asks for it yet."""
     for counter, state, event in (
         (2, State.RELEASING, Event.UNLOAD),
         (3, State.FREE, Event.RELEASE),

@@ -120,7 +120,7 @@ def kinds(*items: Change | Command, until: int = LONG) -> list[ViolationKind]:
             [*HANDED_OVER, change(f"assign 2.5 Assigning {A}", 20)], id="taken from the dead"
         ),
         pytest.param(
-            [*HANDED_OVER[:2], change(f"claim 1.3 Owned {A}", 9)], id="claimed anew by its owner"
+            [*HANDED_OVER[:2], change(f"claim 1.3 Owned {A}", 9)], id="claimed again by its owner"
         ),
         pytest.param(
             [
@@ -187,7 +187,7 @@ def test_what_keeps_the_rules_is_not_reported(items: list[Change | Command]) -> 
             ViolationKind.STEP,
             id="handed over while serving",
         ),
-        pytest.param(history("claim 1.1 Owned"), ViolationKind.STEP, id="owned by nobody"),
+        pytest.param(history("claim 1.1 Owned"), ViolationKind.STEP, id="owned by no broker"),
         pytest.param(
             [*HANDED_OVER[:2], change("hand-over 1.3 Assigning c:8080", 3)],
             ViolationKind.STEP,
@@ -494,7 +494,7 @@ def test_a_namespace_that_was_never_covered_is_a_note_after_a_while() -> None:
 def test_a_violation_tells_the_story_of_its_bundle() -> None:
     [violation] = found(*HANDED_OVER[:2], change(f"serve 1.3 Owned {B}", 3))
     assert str(violation).splitlines() == [
-        f"two-owners: c {LEFT}: {A} serves it, then {B}, and nobody took it in between",
+        f"two-owners: c {LEFT}: {A} serves it, then {B}, with no change of owner between",
         f"  claim: 1.1 Owned {A} at 1000 by {LEFT} claim 1.1 Owned {A}",
         f"  transfer: 1.2 Releasing {A} -> {B} at 2000 by {LEFT} transfer 1.2 Releasing {A} {B}",
         f"  serve: 1.3 Owned {B} at 3000 by {LEFT} serve 1.3 Owned {B}",

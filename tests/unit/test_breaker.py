@@ -55,7 +55,7 @@ def test_transfers_that_fail(landed: int, fell: int, lost: int, said: str | None
     [
         pytest.param([4.0] * 3, [1.0] * 8, "hand-overs took 4.0 s, usually 1.0 s", id="slow"),
         pytest.param([3.0] * 3, [1.0] * 8, None, id="three times as long is accepted"),
-        pytest.param([0.4] * 3, [0.01] * 8, None, id="nobody minds so little"),
+        pytest.param([0.4] * 3, [0.01] * 8, None, id="too little to count as harm"),
         pytest.param([0.02, 0.02, 9.0], [0.01] * 8, None, id="one of three"),
         pytest.param([9.0] * 2, [1.0] * 8, None, id="two may be chance"),
         pytest.param([9.0] * 3, [1.0] * 7, None, id="it is not known what is usual"),

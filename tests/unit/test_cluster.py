@@ -180,7 +180,7 @@ def test_a_record_that_does_not_parse_becomes_a_dead_letter() -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        pytest.param('{"state":"Owned","epoch":[1,1]}', id="owned by nobody"),
+        pytest.param('{"state":"Owned","epoch":[1,1]}', id="owned by no broker"),
         pytest.param('{"state":"Assigning","epoch":[1,1],"owner":""}', id="given to no name"),
         pytest.param('{"state":"Free","epoch":[1,1],"owner":"a:1"}', id="free, and somebody's"),
         pytest.param('{"state":"Deleted","epoch":[1,1],"owner":"a:1"}', id="ended, and somebody's"),

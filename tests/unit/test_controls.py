@@ -99,7 +99,7 @@ def test_a_drain_takes_pinned_bundles_too() -> None:
     assert moved == {*EIGHTHS}
 
 
-def test_a_pinned_bundle_that_nobody_has_goes_where_it_is_pinned_also_by_lookups() -> None:
+def test_an_unowned_pinned_bundle_goes_where_it_is_pinned_also_by_lookups() -> None:
     it = two_each()
     it.take([pin(EIGHTHS[0], 10**7, broker="d:1")], 2000)
     it.take([change_row(EIGHTHS[0], None, 3, State.FREE)], 2100)

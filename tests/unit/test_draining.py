@@ -133,7 +133,7 @@ def test_a_heartbeat_bundle_stays_on_a_drained_broker() -> None:
     assert [m.bundle for m in round_at(it, 2000, DRAIN_A).moves] == [bundle(0, 1)]
 
 
-def test_a_drain_does_not_heed_an_anti_affinity_group_that_would_keep_a_bundle() -> None:
+def test_a_drain_ignores_an_anti_affinity_group_that_would_keep_a_bundle() -> None:
     owners = {bundle(0, 1, f"t/{i}"): f"{b}:1" for i, b in enumerate("abcd")}
     it = fleet(owners)
     grouped = [

@@ -139,7 +139,7 @@ def test_a_bundle_that_forces_the_range() -> None:
     assert told.nearest is None
 
 
-def test_what_cannot_move_forces_a_range_where_nobody_reports_a_bundle() -> None:
+def test_what_cannot_move_forces_a_range_where_no_broker_reports_a_bundle() -> None:
     grouped = Policies(groups={"t/any": "g"})
     full = replace(cluster(a=even(0.9, 1, 1), b=even(0.1, 1, 1)), policies=grouped)
     none = replace(cluster(a=Broker(0.9), b=Broker(0.1)), policies=grouped)
@@ -201,8 +201,8 @@ def test_a_load_that_swings_is_not_chased() -> None:
     assert told.rule == Rest.SWINGING
     assert told.why == (
         "a at 57.0 % and b at 50.0 % are 7.0 points apart, more than the 5.0 points of "
-        "planner.target; up to 12.5 points are left alone, for there were 3.0 plans of late, and a "
-        "load that swings is not chased; its expected usage, 50.0 % before the plan, is number 2 "
+        "planner.target; up to 12.5 points are left alone because there were 3.0 recent plans, and "
+        "a load that swings is not chased; its expected usage, 50.0 % before the plan, is number 2 "
         "of 2; its newest report says 50.0 %"
     )
     setting, _, then = nearest(told)
@@ -281,7 +281,7 @@ def test_the_broker_that_sheds_for_an_idle_one_says_so() -> None:
 
 
 def test_a_line_behind_which_the_lower_boundary_waits_is_no_way_out() -> None:
-    """With a higher threshold nobody is above it, and a sheds for the sake of d all the same."""
+    """With a higher threshold no broker is above it, and a sheds for the sake of d all the same."""
     view = cluster(a=even(0.7, 1, 1), b=even(0.52, 1, 1), c=even(0.52, 1, 1), d=even(0.2, 1, 1))
     for boundary, setting in ((False, "threshold.threshold"), (True, None)):
         scene = scene_of(view, THRESHOLD | {"threshold.lower_boundary": boundary})
@@ -391,7 +391,7 @@ def test_a_strategy_without_an_account_names_its_reason(monkeypatch: pytest.Monk
     assert explain(scene, "b").verdict == Verdict.GETS
 
 
-# What the round refuses, and when it asks nobody
+# What the round refuses, and when it asks no strategy
 
 
 def hot(*going: str | None) -> View:
@@ -428,7 +428,7 @@ def test_a_bundle_that_is_on_its_way() -> None:
     assert (told.rule, told.why) == (Rule.IN_FLIGHT, "it is on its way from a to b")
 
 
-def test_an_isolation_policy_that_allows_nobody_else() -> None:
+def test_an_isolation_policy_that_allows_no_other_broker() -> None:
     isolation = {"p": Isolation(("t/a",), ("a",))}
     scene = scene_of(replace(hot(None, None), policies=Policies(isolation)), THRESHOLD)
     told = explain(scene, named("a", 0))
@@ -442,8 +442,8 @@ def test_a_heartbeat_stays_and_a_stranger_is_unknown() -> None:
     view = view_of({"a": Broker(0.9, [Bundle(name=beat, movable=False)]), "b": Broker(0.1)})
     scene = scene_of(view, THRESHOLD)
     assert explain(scene, beat).rule == Rule.NOT_MOVABLE
-    for nobody in ("t/no/0x00000000_0xffffffff", "no:1", "nonsense", "t/ns/nonsense"):
-        told = explain(scene, nobody)
+    for unknown in ("t/no/0x00000000_0xffffffff", "no:1", "nonsense", "t/ns/nonsense"):
+        told = explain(scene, unknown)
         assert (told.verdict, told.options) == (Verdict.UNKNOWN, ())
 
 
@@ -464,7 +464,7 @@ def test_a_heartbeat_stays_and_a_stranger_is_unknown() -> None:
         ),
     ],
 )
-def test_a_round_that_asks_nobody(
+def test_a_round_that_asks_no_strategy(
     settings: Mapping[str, object], memory: Memory, rule: Rule, setting: str | None
 ) -> None:
     scene = scene_of(cluster(a=0.9, b=0.1), settings, memory)

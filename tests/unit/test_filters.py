@@ -64,7 +64,7 @@ def test_evenness_is_a_setting_except_for_system_topics() -> None:
     ("topics", "left"),
     [
         pytest.param([50_000, 50_001], [0], id="the cap itself is kept"),
-        pytest.param([60_000, 50_001], [0, 1], id="all above: the cap is not heeded"),
+        pytest.param([60_000, 50_001], [0, 1], id="all above: the cap is ignored"),
     ],
 )
 def test_topic_cap(topics: list[int], left: list[int]) -> None:

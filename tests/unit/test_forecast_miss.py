@@ -115,7 +115,7 @@ def test_the_third_miss_stops_planning_for_an_hour_and_says_so() -> None:
     assert skipped is Rule.FROZEN
     assert state.breaker.until_ms == NOW_MS + 3_600_000
     assert "missed-forecasts" in state.breaker.trips
-    assert "usage missed its forecast, as 3 plans of late did" in state.breaker.found[-1]
+    assert "usage missed its forecast, as 3 recent plans did" in state.breaker.found[-1]
 
 
 def test_a_hit_stops_nothing() -> None:

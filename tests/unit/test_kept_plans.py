@@ -117,7 +117,7 @@ def test_an_approval_that_comes_again_is_the_same_and_another_is_refused() -> No
     assert (told(rows), rounds_in(rows)) == ([("late", "refused", "already-approved")], [])
 
 
-def test_a_plan_that_nobody_approves_expires_and_is_approved_no_more() -> None:
+def test_a_plan_without_approval_expires_and_can_no_longer_be_approved() -> None:
     it = waiting_cluster(plans__expiry=100.0)
     plan = proposed(it)
     rows, _ = it.take([verb(IntentKind.APPROVE, plan)], plan.until)
@@ -267,7 +267,7 @@ def test_a_bundle_that_two_plans_move_moves_once() -> None:
     assert ("w", "refused", "already-in-plan") in told(rows)
 
 
-def test_repairs_wait_for_nobody() -> None:
+def test_repairs_wait_for_no_approval() -> None:
     """The bundles of a lost broker are given to others in every mode."""
     it = waiting_cluster("approve")
     it.take([said(IntentKind.BROKER_LOST, broker="a:1")], 2000)
@@ -276,7 +276,7 @@ def test_repairs_wait_for_nobody() -> None:
     assert repaired or {each.destination for each in flights.values()} == {"b:1"}
 
 
-def test_what_an_operator_asks_for_waits_for_nobody() -> None:
+def test_what_an_operator_asks_for_waits_for_no_approval() -> None:
     it = waiting_cluster("approve")
     rows, _ = it.take([said(IntentKind.UNLOAD, id="1", bundle=EIGHTHS[7], broker="b:1")], 2000)
     assert [move.bundle for record in rounds_in(rows) for move in record.moves] == [EIGHTHS[7]]

@@ -61,7 +61,7 @@ def test_losses_are_forgotten_after_an_hour_without_any() -> None:
 
 
 def test_losses_of_long_ago_that_are_read_now_are_no_flapping() -> None:
-    """A job that starts anew reads trimtab.control from its beginning."""
+    """A job that starts again reads trimtab.control from its beginning."""
     alive, now = Liveness(), 10 * HOUR
     for i in range(5):
         alive = alive.recent(SETTINGS.flapping, now).lost("a", i * SECOND, now)
@@ -177,6 +177,6 @@ def test_absent_brokers_that_own_nothing_have_left() -> None:
     assert silence([]) is Doubt.UNSTABLE, "nothing is known of who owns"
 
 
-def test_when_all_fall_silent_together_nobody_is_silent() -> None:
+def test_when_all_fall_silent_together_no_broker_counts_as_silent() -> None:
     """Kafka's clock stands still with them."""
     assert suspected(Liveness(), dict.fromkeys("abcd", 1), HOUR) is Doubt.STABLE

@@ -221,7 +221,7 @@ def test_a_part_of_a_part_that_came_back_goes_first() -> None:
     assert outcome["problems"] == [
         f"scope: {TOPIC} has come back from where t/one has migrated to: migrate it first"
     ]
-    it.take([start(TOPIC, "anew"), progress_of("anew", Counts(migrated=1))], 5000)
+    it.take([start(TOPIC, "again"), progress_of("again", Counts(migrated=1))], 5000)
     assert after(it, 6000, start(CLUSTER, "all")) == [("all", "done", "")]
 
 

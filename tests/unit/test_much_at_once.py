@@ -80,7 +80,7 @@ def test_what_waits_for_the_next_batch_does_not_lack_candidates(now_ms: int) -> 
     assert it.memory.repair_ms == now_ms + 1
 
 
-def test_what_nobody_can_take_keeps_nothing_else_from_its_place() -> None:
+def test_what_no_broker_can_take_keeps_nothing_else_from_its_place() -> None:
     it = fleet({}, "abcd", **LIBERAL)
     policy = Isolation(namespaces=("t/a.*",), primary=("nobody",))
     demand = Intent(id="1", kind=IntentKind.ISOLATION, cluster="c", name="p", isolation=policy)

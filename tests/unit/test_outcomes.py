@@ -62,7 +62,7 @@ def test_an_unload_is_accepted_decided_in_the_same_batch_and_done_when_it_has_la
 
 
 def test_a_round_refuses_by_its_rule() -> None:
-    """Its namespace's bundle is owned by a broker that nobody hears of."""
+    """Its namespace's bundle is owned by a broker that does not report."""
     it = two_each()
     it.take([change_row(OTHER, "z:1", 7)], 1500)
     assert after(it, 2000, unload("1", OTHER)) == [
@@ -174,7 +174,7 @@ def test_a_namespace_is_unloaded_whole_and_done_with_its_last_bundle() -> None:
 
 
 def test_what_a_round_refuses_of_a_namespace_is_told_with_the_rest() -> None:
-    """A bundle's owner is one that nobody hears of."""
+    """A bundle's owner is one that does not report."""
     it = two_each()
     it.take([change_row(OTHER, "z:1", 7)], 1500)
     rows, _ = it.take([said(IntentKind.UNLOAD, id="n", name="t/ns", broker="d:1")], 2000)

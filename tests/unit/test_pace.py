@@ -68,7 +68,7 @@ def test_a_broker_that_reports_often_is_silent_as_the_setting_says() -> None:
     assert allowed_silence(learned([5.0] * 100), ROUND) == ROUND.silence
 
 
-def test_nobody_may_be_silent_until_he_is_forgotten() -> None:
+def test_no_broker_may_be_silent_until_it_is_forgotten() -> None:
     assert allowed_silence(learned([3000.0] * 9), ROUND) == ROUND.forget
 
 

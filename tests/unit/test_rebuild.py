@@ -66,7 +66,7 @@ LOW, MIDDLE = "t/n/0x00000000_0x40000000", "t/n/0x40000000_0x80000000"
 
 
 def test_a_bundle_that_was_divided_gives_way_to_what_is_known_of_its_parts() -> None:
-    """One part is known, by its owner; that the bundle was deleted nobody saw."""
+    """One part is known, by its owner; no broker saw that the bundle was deleted."""
     done = rebuild_records({WHOLE: record(6)}, {}, [{Y: record(7, "b")}], NEW)
 
     assert {bundle: (r.state, r.owner, r.epoch) for bundle, r in done.records.items()} == {
@@ -100,7 +100,7 @@ def test_several_gaps_become_several_bundles() -> None:
     }
 
 
-def test_a_bundle_whose_parts_nobody_knows_becomes_one_again() -> None:
+def test_a_bundle_whose_parts_are_unknown_becomes_one_again() -> None:
     deleted = Record(state=State.DELETED, epoch=Epoch(1, 6))
     done = rebuild_records({X: deleted, Y: record(3)}, {}, [], NEW)
     assert {b: (r.state, r.epoch) for b, r in done.records.items()} == {

@@ -128,7 +128,7 @@ def test_what_is_no_longer_a_bundle_or_in_quarantine_is_left_alone(state: State)
     assert [r.bundle for r in round_at(it, 3000, LOST_A).repairs] == [EIGHTHS[1]]
 
 
-def test_a_heartbeat_bundle_is_nobody_elses() -> None:
+def test_a_heartbeat_bundle_goes_to_no_other_broker() -> None:
     mine = "pulsar/c/a:1/0x00000000_0xffffffff"
     it = fleet({mine: "a:1", bundle(0, 1): "a:1"})
     assert [r.bundle for r in round_at(it, 2000, LOST_A).repairs] == [bundle(0, 1)]
@@ -149,7 +149,7 @@ def test_a_dead_brokers_bundles_spread_evenly(placement: str) -> None:
     assert max(given.values()) - min(given.values()) <= 1
 
 
-def test_what_was_just_placed_counts_although_nobody_reports_it() -> None:
+def test_what_was_just_placed_counts_although_no_broker_reports_it() -> None:
     owners = {name: f"{'abcd'[i // 2]}:1" for i, name in enumerate(EIGHTHS)}
     it = fleet(owners, placement__distribute_evenly=False)
     given = [
@@ -159,7 +159,7 @@ def test_what_was_just_placed_counts_although_nobody_reports_it() -> None:
     assert len(set(given)) == 4
 
 
-def test_so_does_what_nobody_ever_reported() -> None:
+def test_so_does_what_was_never_reported() -> None:
     it = two_each()
     unknown = [bundle(i, 4, "t/new") for i in range(4)]
     it.take([change_row(name, "a:1") for name in unknown], 1500)
@@ -195,7 +195,7 @@ def test_a_repair_stays_within_the_isolation_policy() -> None:
     assert {r.broker for r in round_at(it, 2000, LOST_A).repairs} == {"c:1"}
 
 
-def test_where_nobody_can_take_a_bundle_it_waits_and_is_tried_again_a_second_later() -> None:
+def test_where_no_broker_can_take_a_bundle_it_waits_and_is_tried_again_a_second_later() -> None:
     it = two_each()
     policy = Isolation(namespaces=("t/.*",), primary=("z",))
     demand = Intent(id="1", kind=IntentKind.ISOLATION, cluster="c", name="p", isolation=policy)

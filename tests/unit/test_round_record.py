@@ -32,7 +32,7 @@ def test_very_many_refusals_and_problems_are_counted_and_cut() -> None:
 
 
 def test_a_usage_that_is_no_number_is_not_told() -> None:
-    """JSON has none, and a record that nobody can read stops the sinks."""
+    """JSON has none, and an unreadable record stops the sinks."""
     strange = replace(snapshot("a:1", {}), resources=np.full(5, np.inf))
     unread = snapshot_row("a:1", {})._replace(payload=pack(strange))
     it = cluster()

@@ -163,7 +163,7 @@ def test_a_challenger_that_is_dropped_is_forgotten() -> None:
         {"round.placement": "round-robin"},
     ],
 )
-def test_a_comparison_of_other_strategies_begins_anew(
+def test_a_comparison_of_other_strategies_starts_again(
     others: dict[str, str | int | float | bool],
 ) -> None:
     it = uneven(RESTING | AVG_TRIED)
@@ -305,7 +305,7 @@ def test_while_a_bundle_is_on_its_way_the_challengers_place_for_it_is_kept(place
         pytest.param(State.DELETED, {}, id="divided"),
     ],
 )
-def test_a_bundle_that_nobody_reports_is_there_by_its_record(
+def test_a_bundle_that_no_broker_reports_is_there_by_its_record(
     state: State, left: dict[str, str]
 ) -> None:
     view = replace(pair(), records={"y": Record(state=state, epoch=NO_EPOCH, owner="a")})

@@ -38,7 +38,7 @@ def test_a_duplicate_and_an_older_report_change_nothing() -> None:
     assert [verdict for _, verdict in dropped] == [Dropped.OLD, Dropped.DUPLICATE]
 
 
-def test_a_restarted_broker_starts_a_session_whose_sequence_begins_anew() -> None:
+def test_a_restarted_broker_starts_a_session_whose_sequence_starts_again() -> None:
     told = after(arrival(90, session=1), arrival(1, report({ONE: 1.0}), session=2, seconds=91))
     assert (told.session, told.sequence) == (2, 1)
 

@@ -166,7 +166,7 @@ def test_halves_stay_where_trimtab_sheds_until_its_plan_moves_them() -> None:
     assert (plan.moves, plan.refusals, after.halves) == ((), (), {})
 
 
-def test_halves_that_nobody_reports_yet_are_waited_for() -> None:
+def test_children_that_no_broker_reports_yet_are_waited_for() -> None:
     _, state = hold(fleet(1.0), RoundState(halves=dict.fromkeys(HALVES, 0)), 1000)
     assert set(state.halves) == set(HALVES)
     _, state = hold(fleet(1.0), state, GRACE_MS + 1)

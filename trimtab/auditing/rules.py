@@ -134,7 +134,8 @@ def misstep(before: Record, change: Change) -> RuleBreach | None:
     gave, got = server(before), server(after)
     if gave is not None and got is not None and gave != got:
         return RuleBreach(
-            ViolationKind.TWO_OWNERS, f"{gave} serves it, then {got}, and nobody took it in between"
+            ViolationKind.TWO_OWNERS,
+            f"{gave} serves it, then {got}, with no change of owner between",
         )
     if change.event not in CAUSES.get((before.state, after.state), ()):
         return RuleBreach(

@@ -19,7 +19,7 @@ class Batch(NamedTuple):
     reports: list[Row]
     """A row for each broker that reported, with its snapshot if that changed."""
     snapshots: dict[str, Row]
-    """Those with a changed snapshot, by broker."""
+    """Changed snapshots, by broker."""
     letters: list[Row]
     """The dead letters of operator ①, then those of the records that do not parse."""
     has_input: bool

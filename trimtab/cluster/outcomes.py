@@ -42,7 +42,7 @@ OF_PLANS: Final = frozenset({IntentKind.APPROVE, IntentKind.UNDO})
 _UNBOUNDED: Final = OF_PLANS | {IntentKind.DRAIN}
 """Intents that wait without an end of their own."""
 BY_BUNDLE: Final = _LASTING - _UNBOUNDED
-"""Intents that are followed by what becomes of each bundle."""
+"""Intents that are followed by the result for each bundle."""
 _DECIDED_BY_ROUNDS: Final = frozenset({IntentKind.UNLOAD, IntentKind.SPLIT, IntentKind.MERGE})
 
 

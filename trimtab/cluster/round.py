@@ -136,7 +136,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
 def _note_plan(
     memory: Memory, before: Memory, scene: Scene, records: Mapping[str, Record]
 ) -> Memory:
-    """The memory with what comes of the round's plan; ``before``: that before the round."""
+    """The memory with the effects of the round's plan; ``before``: that before the round."""
     plan, settings, now_ms = scene.plan, scene.settings, scene.now_ms
     memory = keep_plan(note_granted(memory, plan, settings, now_ms), scene)
     memory = follow_drains(memory, records, settings, now_ms)

@@ -89,8 +89,8 @@ class ClusterState:
                 del self.aside[broker]
 
     def recall_learnt(self) -> None:
-        """Put what the rounds have learnt into ``memory``: most batches hold no round, and in a
-        large fleet it is a hundred megabytes."""
+        """Load what rounds have learnt into ``memory``, only if needed: most batches hold no round,
+        and in a large fleet it is a hundred megabytes."""
         if self.recall is not None:
             self.memory, self.recall = put_together(self.memory, self.recall()), None
 

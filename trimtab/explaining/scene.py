@@ -217,7 +217,7 @@ class Scene:
 
 
 def again(scene: Scene, changes: dict[str, object]) -> Scene:
-    """The same round with other settings; raises InvalidSettings."""
+    """The scene of the same round with other settings; raises InvalidSettings."""
     settings = scene.settings.changed(changes)
     deciding = repair_only if scene.plan.skipped is Rule.REPAIR_ONLY else decide
     # What is believed about the brokers depends on settings too.

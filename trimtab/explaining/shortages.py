@@ -52,7 +52,7 @@ def estimate_left(usages: Mapping[str, float], out: Collection[str]) -> tuple[in
 
 
 def _left(view: View, settings: Settings) -> tuple[int, float]:
-    """The same by the limits of each resource."""
+    """The shortage by the limits of each resource."""
     brokers = view.brokers
     left = brokers.available
     drained = np.array([name in view.trouble.draining for name in brokers.names], dtype=np.bool_)

@@ -28,7 +28,7 @@ _SENTENCES: Final = 10_000
 
 
 class Whys(NamedTuple):
-    """A sentence for each bundle of the plan, which its commands carry, and what went wrong."""
+    """A sentence for each bundle of the plan, for its commands, and the errors on the way."""
 
     of: Mapping[str, str]
     problems: tuple[str, ...] = ()

@@ -53,7 +53,7 @@ CAPS: Final[tuple[Filter, ...]] = (
 """The filters that also bind a destination that a shedder chose itself."""
 
 UNCOUNTED: Final = tuple(each for each in CAPS if each is not anti_affinity)
-"""Those of CAPS that count no namespace's bundles: what a round tells lookups stays true while they
+"""Those of CAPS that count no namespace's bundles: a round's hints to lookups stay true while they
 place some."""
 
 FILTERS: Final[tuple[Filter, ...]] = (

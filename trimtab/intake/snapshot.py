@@ -17,7 +17,7 @@ from trimtab.settings.setting import InvalidSettings, problem_of, setting
 SCHEMA: Final = 3
 """Version of a packed Snapshot; a reader migrates from earlier ones."""
 READ: Final = (1, 2, SCHEMA)
-"""Those that are read: 1 was not compressed, 2 by zlib."""
+"""Schemas that are read: 1 was not compressed, 2 by zlib."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Plans that are kept for people: what they would change, and what becomes of them.
+"""Plans that are kept for people: what they would change, and the states they go through.
 
 What a cluster does with them is in `trimtab.cluster.plans`.
 """

@@ -24,7 +24,7 @@ class StepKind(StrEnum):
     DRAIN = "drain"
     """``source`` is emptied, and stays in need of no bundle until it is used again."""
     RESTART = "restart"
-    """``source`` is emptied, started anew by a person, and used again."""
+    """``source`` is emptied, restarted by a person, and used again."""
 
 
 class StepState(StrEnum):
@@ -33,7 +33,7 @@ class StepState(StrEnum):
     WAITING = "waiting"
     BEGUN = "begun"
     EMPTY = "empty"
-    """The broker has no bundle left, and may be started anew."""
+    """The broker has no bundle left, and may be restarted."""
     DONE = "done"
     SKIPPED = "skipped"
     """It is not carried out; ``rule`` says why."""
@@ -85,9 +85,9 @@ class Effect:
     before: float | None = None
     """The range of usage (fraction) without the plan; None if it is not known."""
     after: float | None = None
-    """The same with the plan."""
+    """The range with the plan."""
     seconds: float = 0.0
-    """How long it takes at the hand-overs' pace of late; without the time of restarts."""
+    """How long it takes at the recent pace of hand-overs; without the time of restarts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ TRANSITIONS: Final[Mapping[PlanState, Mapping[PlanEvent, PlanState]]] = MappingP
         PlanState.UNDONE: {},
     }
 )
-"""What each event makes of a plan in each state; all others are refused."""
+"""The state of a plan after each event; all others are refused."""
 
 UNDER_WAY: Final = frozenset({PlanState.APPROVED, PlanState.RUNNING})
 OPEN: Final = UNDER_WAY | {PlanState.PROPOSED}

@@ -53,7 +53,7 @@ MIGRATION_STEPS: Final = Metric(
 HANDOVER: Final = Metric(
     "trimtab_agent_handover_seconds",
     MetricKind.HISTOGRAM,
-    "Time from the order to own a bundle, which nobody serves from then on, until this broker "
+    "Time from the order to own a bundle, which no broker serves from then on, until this one "
     "serves it, by Redis's clock.",
     ("cluster",),
     (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),

@@ -23,7 +23,7 @@ REQUEST_SECONDS: Final = Metric(
 INTENTS: Final = Metric(
     "trimtab_api_intents",
     MetricKind.COUNTER,
-    "Intents that requests became, by kind; trimtab_intent_outcomes_total has what came of them.",
+    "Intents made from requests, by kind; trimtab_intent_outcomes_total has their outcomes.",
     ("kind",),
 )
 

@@ -16,8 +16,7 @@ _SECONDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 30.0)
 REPORTS: Final = Metric(
     "trimtab_load_reports",
     MetricKind.COUNTER,
-    "Load reports by what became of them: accepted, duplicate, or old (older than one already "
-    "taken).",
+    "Load reports by outcome: accepted, duplicate, or old (older than one already taken).",
     ("cluster", "verdict"),
 )
 DEAD_LETTERS: Final = Metric(
@@ -228,7 +227,7 @@ REFUSED_INTENTS: Final = Metric(
 INTENT_OUTCOMES: Final = Metric(
     "trimtab_intent_outcomes",
     MetricKind.COUNTER,
-    "What came of operators' intents, by kind: refused, accepted, done or expired. One that takes "
+    "Outcomes of operators' intents, by kind: refused, accepted, done or expired. One that takes "
     "time counts as accepted and later once more.",
     ("cluster", "kind", "outcome"),
 )

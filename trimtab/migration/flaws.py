@@ -10,13 +10,13 @@ from trimtab.migration.migration import Gate, Target, Wave
 from trimtab.migration.scopes import CLUSTER, is_scope, overlap, whole_topic
 
 MOST_WAVES: Final = 100
-"""Of one migration. Fewer: not a wave for each large tenant; more: its progress fills an intent."""
+"""Waves of one migration. Fewer: large tenants share a wave; more: its progress fills an intent."""
 MOST_SCOPES: Final = 1000
-"""Of one wave."""
+"""Scopes of one wave."""
 MOST_BACKLOG: Final = 1 << 53
-"""Of a gate: JSON knows no bound, and what is kept in state has 64 bits."""
+"""Most backlog of a gate: JSON has no bound, and the state keeps 64 bits."""
 _PORTS: Final = {"http": 80, "https": 443, "pulsar": 6650, "pulsar+ssl": 6651}
-"""Of a URL that names none."""
+"""The port of a URL that names none, by scheme."""
 _SCHEMES: Final = {
     "serviceUrl": ("http",),
     "serviceUrlTls": ("https",),

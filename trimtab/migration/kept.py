@@ -28,11 +28,11 @@ class Migrations:
         return next((each for each in self.items if each.id == name), None)
 
     def claiming(self, scope: str) -> list[Migration]:
-        """Those that have topics of the scope, or may get some."""
+        """The migrations that have topics of the scope, or may get some."""
         return [each for each in self.items if each.state in CLAIMING and each.touches(scope)]
 
     def inside(self, scope: str) -> list[Migration]:
-        """Those of narrower scopes that are completed: a migration of all of it leaves them."""
+        """Completed migrations of narrower scopes: one of the whole scope leaves their topics."""
         return [
             each
             for each in self.items
@@ -47,7 +47,7 @@ class Migrations:
         return next(found, None)
 
     def with_item(self, item: Migration) -> Migrations:
-        """With a new migration, or a new state of one."""
+        """These with one migration added, or replaced by its new state."""
         if self.find(item.id) is not None:
             items = tuple(item if each.id == item.id else each for each in self.items)
         else:
@@ -62,7 +62,7 @@ class Migrations:
         return replace(self, items=tuple(replace(each, check=seconds) for each in self.items))
 
     def recorded(self) -> tuple[Migration, ...]:
-        """Those that a store must have: agents act on them."""
+        """The migrations that a store must have: agents act on them."""
         return tuple(each for each in self.items if each.state in CLAIMING or each.total.stays)
 
     @property

@@ -59,7 +59,7 @@ TRANSITIONS: Final[Mapping[MigrationState, Mapping[MigrationEvent, MigrationStat
         }
     )
 )
-"""What each event makes of a migration in each state; all others are refused."""
+"""The state of a migration after each event; all others are refused."""
 
 UNDER_WAY: Final = frozenset({_S.RUNNING, _S.PAUSED, _S.ROLLING_BACK})
 """States in which topics still change."""

@@ -37,7 +37,7 @@ class Target:
         return self.serviceUrlTls or self.serviceUrl
 
     def urls(self) -> dict[str, str]:
-        """Those that are set, by name."""
+        """The URLs that are set, by name."""
         names = ("serviceUrl", "serviceUrlTls", "brokerServiceUrl", "brokerServiceUrlTls")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
@@ -85,7 +85,7 @@ class Counts:
     """Steps tried, and how many of them failed."""
     errors: int = 0
     began: int = 0
-    """Of ``stays``, those that began on green; it has taken writes of the others."""
+    """How many of ``stays`` began on green; green has taken writes of the others."""
 
     @property
     def left(self) -> int:
@@ -135,7 +135,7 @@ class Migration:
     wave: int = 0
     """The last wave that has begun, from 0."""
     counts: tuple[Counts, ...] = ()
-    """As last seen, by wave."""
+    """Counts as last seen, by wave."""
     seen: int = 0
     """When they were seen."""
     moved: int = 0

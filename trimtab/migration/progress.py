@@ -67,7 +67,7 @@ def _judged(
     closed = say_closed(it)
     if closed:
         return replace(it, why=closed)
-    # Nobody has named a bundle for this wave yet.
+    # No broker has named a bundle for this wave yet.
     return judged_anew(replace(it, wave=it.wave + 1, why="", unseen=1))
 
 
@@ -107,14 +107,14 @@ def estimate_end(migration: Migration) -> int | None:
     if migration.state is not MigrationState.RUNNING or gone <= 0 or migration.unseen:
         return None
     if migration.why:
-        # The next wave waits, and nobody knows for how long.
+        # The next wave waits, and it is not known for how long.
         return None
     took = migration.seen - migration.at
     return migration.seen + took * total.left // gone
 
 
 def _say_lost(before: Counts, now: Counts) -> str:
-    """That the store has fewer records than topics that a rollback has to judge; empty if not."""
+    """Say that the store has fewer records than topics to roll back; empty if not."""
     if before.begun <= now.topics:
         return ""
     return (

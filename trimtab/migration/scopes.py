@@ -1,7 +1,7 @@
 """Scopes: which topics a migration is about.
 
 A scope is a text: ``cluster`` for all, ``tenant/namespace``, or a topic's whole name
-(``persistent://tenant/namespace/topic``). These three forms cannot be taken for one another. A
+(``persistent://tenant/namespace/topic``). These three forms cannot be confused. A
 topic's scope has its partitions (``…-partition-3``) too; none of them is a scope by itself, as a
 client has one producer or consumer for all of them.
 """

@@ -34,7 +34,7 @@ _DOUBLINGS: Final = 7
 
 
 class Outcome(StrEnum):
-    """What a plan's outcome says of the model."""
+    """What a plan's outcome says about the model."""
 
     HIT = "hit"
     MISS = "miss"

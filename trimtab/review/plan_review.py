@@ -171,7 +171,7 @@ class PlanReview:
         state = replace(state, histories=histories)
         if outcome is not Outcome.MISS or misses < ENOUGH:
             return {}, state
-        text = f"after round {plan.round} usage missed its forecast, as {misses} plans of late did"
+        text = f"after round {plan.round} usage missed its forecast, as {misses} recent plans did"
         return {Cause.FORECAST.value: text}, state
 
     def _trip(self, plan: Noted, causes: dict[str, str], before: Reviewed) -> Reviewed:

@@ -37,7 +37,7 @@ def dispose(
 
 
 def observing(settings: Settings) -> Settings:
-    """The settings with which strategies plan what is not carried out."""
+    """The settings with which strategies make a plan that is not carried out."""
     return replace(settings, round=replace(settings.round, observe_only=True))
 
 

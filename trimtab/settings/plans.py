@@ -11,7 +11,7 @@ from trimtab.settings.words import AUTOMATIC, MODES
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
-    """What becomes of the changes that strategies want."""
+    """Whether changes that strategies want are made, proposed or only shown."""
 
     mode: str = setting(
         AUTOMATIC,
@@ -25,8 +25,8 @@ class PlanSettings:
         3600.0,
         "s",
         (10.0, 30 * DAY),
-        "A plan that nobody has approved by then expires, as does what of an approved one has not "
-        "begun. Short: nobody sees it in time; long: it was made for load that is no more.",
+        "A plan that is not approved by then expires, as does what of an approved one has not "
+        "begun. Short: it expires unseen; long: it was made for load that has changed.",
     )
     windows: str = setting(
         "",

@@ -25,8 +25,8 @@ class LedgerSettings:
         "s",
         (1.0, DAY),
         "From a plan's last landing until it is judged, by the reports of the second half; two "
-        "reports of a broker at least. Short: clients that reconnect are taken for load; long: "
-        "what happens otherwise is taken for the plan's doing.",
+        "reports of a broker at least. Short: clients that reconnect are counted as load; long: "
+        "what happens otherwise is blamed on the plan.",
     )
 
 
@@ -45,7 +45,7 @@ class BreakerSettings:
         "s",
         (0.0, 30 * DAY),
         "How long no strategy is asked after a plan that did harm; repairs, drains and splits "
-        "go on. Short: the same plan is tried again; long: a skew stays while nobody looks.",
+        "go on. Short: the same plan is tried again; long: a skew stays for that time.",
     )
     worse: float = setting(
         0.02,
@@ -66,7 +66,7 @@ class BreakerSettings:
         "fraction",
         (0.0, 1.0),
         "Of a plan's moves, three at least, may end elsewhere than planned while both brokers are "
-        "there. Low: trips on one bad broker; high: moves are tried in vain.",
+        "there. Low: trips on one bad broker; high: moves are tried that fail.",
     )
     undo: str = setting(
         "propose",

@@ -44,7 +44,7 @@ class RoundSettings:
         ASSIGNMENT,
         "When a moved bundle gets its next owner. ahead: at once, and the owner hands it over "
         "(Pulsar's extensible manager). at-lookup: its owner unloads it, and the next lookup "
-        "assigns it (Pulsar's modular manager); a bundle that nobody asks for is served by none.",
+        "assigns it (Pulsar's modular manager); a bundle without lookups is served by none.",
     )
     interval: float = setting(
         60.0,

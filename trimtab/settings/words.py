@@ -17,7 +17,7 @@ PLACEMENT: Final = (
 )
 AUTOMATIC: Final = "automatic"
 MODES: Final = (AUTOMATIC, "propose", "approve")
-"""Of a whole cluster (`trimtab.controls.Mode`); its ``observe`` is ``round.observe_only``."""
+"""Modes of a whole cluster (`trimtab.controls.Mode`); its ``observe`` is ``round.observe_only``."""
 AHEAD: Final = "ahead"
 AT_LOOKUP: Final = "at-lookup"
 ASSIGNMENT: Final = (AHEAD, AT_LOOKUP)

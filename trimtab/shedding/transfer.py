@@ -139,7 +139,7 @@ class _Pairs:
     def _take(
         self, listed: list[int], pair: tuple[int, int, Reason], share: float
     ) -> tuple[float, float]:
-        """Bytes/s taken off the busy broker, and the same less what swaps bring back."""
+        """Bytes/s taken off the busy broker: gross, and net of what swaps bring back."""
         idle, busy, reason = pair
         limits = self._settings.transfer
         back = self._swappable(idle)

@@ -14,7 +14,7 @@ class Cause(StrEnum):
     SLOW = "slow-hand-overs"
     FAILED = "failed-transfers"
     FORECAST = "missed-forecasts"
-    """Several plans of late did not bring what was forecast: the model is wrong."""
+    """Several recent plans did not bring what was forecast: the model is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ _MEANS: Final = 3.0
 """The mean gaps that are usual on a way without losses. Fewer: one lost report takes a broker out
 of the view; more: a broker that is stuck gets bundles for longer."""
 _DEVIATIONS: Final = 8.0
-"""With it a broker that loses a fifth of its reports is taken for silent about once in a million
+"""With it a broker that loses a fifth of its reports is counted as silent about once in a million
 reports. Lower: more often; higher: a broker that is stuck stays for longer."""
 _MOST_MEANS: Final = 12.0
-"""Bounds what a single long gap makes of the deviation."""
+"""Bounds how much a single long gap widens the deviation."""
 
 
 class Pace(NamedTuple):
@@ -47,8 +47,9 @@ class Pace(NamedTuple):
 
 
 UNKNOWN: Final = Pace()
-"""Of a broker with one report so far, or one known from an older checkpoint: once a minute, more or
-less. The first gaps count as little as later ones: two reports in a row may come close together."""
+"""The pace of a broker with one report so far, or known from an older checkpoint: about once a
+minute. The first gaps count as little as later ones: two reports in a row may come close together.
+"""
 
 
 def learn_pace(known: Pace | None, gap_ms: int, reports: int) -> Pace | None:

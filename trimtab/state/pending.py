@@ -29,6 +29,6 @@ class Pending:
     rule: str = ""
     """The rule by which the first bundle was refused."""
     problems: tuple[str, ...] = ()
-    """What became of bundles that do not change, or of the first of them."""
+    """What happened to bundles that do not change, or of the first of them."""
     until_ms: int = 0
     """When it expires (batch timestamp); 0: never."""

@@ -125,7 +125,7 @@ class RoundState:
     """Bundles that an approved plan merges, each with its neighbour above; the next round that asks
     strategies decides."""
     asked_merges: dict[str, str] = field(default_factory=dict)
-    """The same for merges that operators ask for."""
+    """Merges that operators ask for."""
     handed: HandOvers = field(default_factory=dict)
     """The moves that budgets count."""
     ledger: Ledger = field(default_factory=Ledger)
@@ -133,7 +133,7 @@ class RoundState:
     strategies: tuple[str, ...] = ()
     """The shedder and the placer of the last round; none before the first."""
     weights: WeightSettings | None = None
-    """Those of the last round; None before the first."""
+    """The last round's weights; None before the first."""
     forgiven: bool = False
     """Whether an operator let rounds go on: the next one forgets the plans that missed. Histories
     are not at hand between rounds (`trimtab.state.memory.Learnt`)."""
@@ -148,7 +148,7 @@ def begun(state: RoundState, settings: Settings, now_ms: int) -> RoundState:
 
     A strategy that the last round did not use starts without a history: its counts of rounds in a
     row and its averages ended when it was replaced. With other weights usage means something else:
-    no earlier plan is judged by it, and the planner learns its costs anew.
+    no earlier plan is judged by it, and the planner learns its costs again.
     """
     # Strictly before: a bundle moved exactly a grace period ago still stays, as in Pulsar.
     horizon = now_ms - settings.round.grace_period * 1000

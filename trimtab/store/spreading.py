@@ -5,7 +5,7 @@ evenness       keep the brokers with the fewest bundles of the namespace
 
 as a round's filters do (`trimtab.filters`). The asking broker counts in the records. What others
 place at the same time it cannot see there: the script counts placements by tally, and refuses a
-broker whose tallies have changed since the records were read. Nobody placed anything on a broker
+broker whose tallies have changed since the records were read. Nothing was placed on a broker
 with the fewest, so it still has the fewest, as other counts only grow meanwhile.
 """
 

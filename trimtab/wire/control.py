@@ -61,7 +61,7 @@ class IntentKind(StrEnum):
     APPROVE = "approve"
     """Carry out the kept plan ``plan``."""
     REJECT = "reject"
-    """Do not carry out ``plan``, and propose the same no more before it would have expired."""
+    """Do not carry out ``plan``, and do not propose the same again before it would have expired."""
     CANCEL = "cancel"
     """Call off what of ``plan`` has not begun."""
     UNDO = "undo"
@@ -69,10 +69,10 @@ class IntentKind(StrEnum):
     DRAIN_PLAN = "drain-plan"
     """Make a plan that drains ``brokers``, one after the other; it runs once it is approved."""
     RESTART_PLAN = "restart-plan"
-    """The same, and uses each broker again once it has been started anew, before the next."""
+    """The same, and uses each broker again once it has been restarted, before the next."""
     PIN = "pin"
     """Leave ``bundle``, or all of the namespace ``name``, where it is until ``until``. A bundle
-    that must be placed anew goes to ``broker``."""
+    that must be placed again goes to ``broker``."""
     UNPIN = "unpin"
     """End the pin of ``bundle`` or of the namespace ``name``."""
     MODE = "mode"
@@ -108,7 +108,7 @@ OF_THE_WATCHER: Final = frozenset(
         IntentKind.MIGRATION_PROGRESS,
     }
 )
-"""What the job tells itself. Nobody waits for an outcome of these, and an id may come again."""
+"""What the job tells itself. No command waits for an outcome of these, and an id may come again."""
 
 
 LONGEST_ID: Final = 200
@@ -163,13 +163,13 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gate: Gate | None = None
     migrated: bool = False
     state: MigrationState | None = None
-    """Of ``migration`` when ``counts`` were read; null: not said."""
+    """The state of ``migration`` when ``counts`` were read; null: not said."""
     wave: int = 0
     """The last that had begun then."""
     counts: tuple[Counts, ...] = ()
     unseen: int = 0
     generation: int = 0
-    """Of the job whose watcher says it; 0 from operators and earlier versions."""
+    """The generation of the job whose watcher says it; 0 from operators and earlier versions."""
     v: int = 1
 
     def __post_init__(self) -> None:

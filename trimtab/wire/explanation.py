@@ -42,7 +42,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     rule: str
     """The deciding rule: a `Reason` where something was done, else a `Rule` or a `Rest`."""
     why: str
-    """The same in one or two sentences."""
+    """The rule in one or two sentences, with its figures."""
     source: str | None = None
     destination: str | None = None
     usage: dict[str, tuple[float, float]] = {}

@@ -22,8 +22,8 @@ class IntentState(StrEnum):
 
 
 class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of one intent by ``at``, the batch timestamp (epoch ms); a later one of the same id
-    replaces it."""
+    """The outcome of one intent by ``at``, the batch timestamp (epoch ms); a later one with the
+    same id replaces it."""
 
     cluster: str
     id: str

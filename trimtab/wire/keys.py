@@ -95,7 +95,7 @@ def groups_key(cluster: str) -> str:
 
 
 def outcome_key(cluster: str, intent: str) -> str:
-    """String with an expiry: what came of an operator's intent as JSON
+    """String with an expiry: the outcome of an operator's intent as JSON
     (`trimtab.wire.intent_outcome.IntentOutcome`)."""
     return f"trimtab:{{{cluster}}}:outcome:{intent}"
 

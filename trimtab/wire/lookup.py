@@ -81,7 +81,7 @@ class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     pulsar_tls: str | None = None
 
     def all(self) -> list[str]:
-        """Those that there are."""
+        """The URLs that are set."""
         return list(filter(None, (self.web, self.web_tls, self.pulsar, self.pulsar_tls)))
 
 

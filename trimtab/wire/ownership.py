@@ -149,7 +149,7 @@ class Refused(StrEnum):
     NO_LEASE = "no-lease"
     """The broker that would get it, or the process that asks, holds no lease."""
     OVERTAKEN = "overtaken"
-    """Of the candidates with a lease, each has got a bundle of the same namespace or group since
+    """Every candidate with a lease has got a bundle of the same namespace or group since
     the request counted them: count again."""
     OUTDATED = "outdated-agent"
     """The owner's agent has an older version that cannot do it: upgrade the agent."""

@@ -1,4 +1,4 @@
-"""Parts of a round's record: what was planned, what was refused, and what came of earlier moves."""
+"""Parts of a round's record: what was planned or refused, and the results of earlier moves."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Predicted without the plan."""
     predicted: float
     realised: float
-    """As reported, less the load that later moves brought."""
+    """Usage as reported, less the load that later moves brought."""
 
 
 class SettledMove(msgspec.Struct, frozen=True, kw_only=True):

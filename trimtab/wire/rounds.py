@@ -172,7 +172,7 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Topic to partition to its first offset and the one after its last, where any was read."""
     rounds: tuple[RoundRecord, ...]
     outcomes: tuple[IntentOutcome, ...] = ()
-    """What came of operators' intents."""
+    """The outcomes of operators' intents."""
     plans: tuple[KeptPlan, ...] = ()
     """The kept plans that this batch has made or changed."""
     migrations: tuple[Migration, ...] = ()

@@ -77,14 +77,14 @@ class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     topic: str
     bundle: str
     position: int
-    """Of the topic on the ring (`trimtab.store.ring.position`)."""
+    """The topic's position on the ring (`trimtab.store.ring.position`)."""
     epoch: Epoch
-    """Of the bundle's record, by which the broker serves it."""
+    """The epoch of the bundle's record, by which the broker serves it."""
     migration: str
     expect: TopicState
     event: TopicEvent | None = None
     wave: int = 0
-    """Of the topic; ENLIST and START_ON_GREEN note it."""
+    """The topic's wave; ENLIST and START_ON_GREEN note it."""
     backlog: int = 0
     subscription: str = ""
     """The one that has the most of the backlog."""
@@ -111,7 +111,7 @@ class TopicCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     broker: str
     session: str
-    """Of the asking process; a text, because Lua would round the number."""
+    """The session of the asking process; a text, because Lua would round the number."""
     changes: tuple[TopicChange, ...] = ()
     named: tuple[Named, ...] = ()
 
@@ -134,7 +134,7 @@ class TopicRefused(StrEnum):
     NOT_NOW = "not-now"
     """The migration is not in a state, or the wave has not begun, in which this may happen."""
     FULL = "full"
-    """As many topics of the namespace as may have begun on the other cluster."""
+    """No more topics of the namespace may begin on the other cluster."""
 
 
 class TopicOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

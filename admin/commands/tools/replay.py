@@ -150,7 +150,7 @@ def _trouble(verdict: ReplayVerdict) -> Iterator[str]:
     if issued.untold:
         yield (
             f"{len(issued.untold)} requests cannot be judged, {issued.untold[0]} first: "
-            "trimtab.ownership does not have what became of them; not yet, or no longer"
+            "trimtab.ownership does not have their outcomes; not yet, or no longer"
         )
 
 
@@ -170,7 +170,7 @@ def _show_shadow(console: Console, verdict: ReplayVerdict, shadow: str) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     console.print(
         f"What {shadow} wants happens in a world of its own, whose ranges are predicted; the moves "
-        "that were recorded do not happen there. Sums count from where the replay begins, and anew "
+        "that were recorded do not happen there. Sums start where the replay begins, and again "
         "where the job's own strategy changes.",
         soft_wrap=True,
         highlight=False,

@@ -1,4 +1,4 @@
-// The page: follows the API's events, and has each panel read anew when there is a new round.
+// The page: follows the API's events, and has each panel read again when there is a new round.
 
 import { clusterPath, get } from "./api.js";
 import { makeDecisions } from "./decisions.js";

@@ -26,7 +26,7 @@ export function makeMigrations() {
       const open = new Set(openOnes());
       const focused = document.activeElement.closest("#migration-list [data-id]")?.dataset.id;
       byId("migration-list").replaceChildren(...found.map((each) => card(each, open)));
-      // Cards are made anew every two seconds: a person at the keyboard stays where they were.
+      // Cards are made again every two seconds: a person at the keyboard stays where they were.
       if (focused) summaryOf(focused)?.focus({ preventScroll: true });
     }
     if (found.some((each) => MOVING.includes(each.migration.state))) {

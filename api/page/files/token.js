@@ -29,7 +29,7 @@ export function makeCaller(changed) {
       if (error.status !== 401) throw error;
       const given = token.get();
       token.clear();
-      askFor(given ? "That token is not in force." : "Ask whoever runs trimtab for one.");
+      askFor(given ? "That token is not in force." : "Ask the people who run trimtab for one.");
       return false;
     }
     who.hidden = !caller.tokens;

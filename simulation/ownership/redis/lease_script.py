@@ -16,7 +16,7 @@ from trimtab.ownership import (
 from trimtab.wire.assertion import Assertion
 
 _TAKE_OVER_MS: Final = 3_000
-"""The same as in lease.lua."""
+"""Equal to the value in lease.lua."""
 
 
 class Seen(NamedTuple):
@@ -25,7 +25,7 @@ class Seen(NamedTuple):
     now_ms: int
     history: str
     session: int
-    """That holds the lease; -1: none."""
+    """The session that holds the lease; -1: none."""
     has_said: bool
     """Whether the broker has reported what it saw."""
     watched: object

@@ -17,7 +17,7 @@ from trimtab.wire.assertion import Assertion
 from trimtab.wire.ownership import Change, Record
 
 _ASK_AGAIN_MS: Final = 250
-"""The same as in history.lua."""
+"""Equal to the value in history.lua."""
 
 
 class Acknowledged(NamedTuple):

@@ -84,7 +84,7 @@ LINES: Final = (
     Line("bundles evacuated", lambda f: f.evacuated, _count, always=False),
     Line("anti-affinity broken before", lambda f: f.violations_before, _count, always=False),
     Line("anti-affinity broken after", lambda f: f.violations, _count, always=False),
-    Line("anti-affinity broken anew", lambda f: f.violations_new, _count, always=False),
+    Line("anti-affinity broken again", lambda f: f.violations_new, _count, always=False),
     Line("anti-affinity kept from cycle", lambda f: f.violations_ended, _count, always=False),
     Line("overloaded broker-minutes", lambda f: f.overloaded_minutes, _count),
     Line("losses survived, % of domains", lambda f: f.survivability, _points, min),

@@ -17,7 +17,7 @@ from trimtab.settings import IN_WORDS, Settings
 from trimtab.settings.words import OTHER
 
 TARGETS: Final = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2)
-"""Of the curve: those that have a word, and some between and beyond."""
+"""Targets of the curve: those that have a word, and some between and beyond."""
 BESIDE: Final = "avg"
 """AvgShedder, whose range follows from its own thresholds."""
 TARGET_NAMES: Final = ("planner.target", "planner.aim")

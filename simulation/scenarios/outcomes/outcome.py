@@ -55,7 +55,7 @@ class Figures:
     violations_before: int
     """Namespaces that needlessly share a broker with another of their anti-affinity group."""
     violations: int
-    """The same after the last cycle."""
+    """Anti-affinity violations after the last cycle."""
     violations_new: int
     """Violations that plans caused."""
     violations_ended: int | None

@@ -1,7 +1,7 @@
 """Reports that arrive some seconds after they were made.
 
 Each broker shows the bundles it had when it made its report, with their load in the last cycle it
-counted: each broker's cycles end at a different moment. How old reports are is drawn anew each
+counted: each broker's cycles end at a different moment. How old reports are is drawn again each
 cycle, or follows from how they are posted (`simulation.scenarios.reports.post`). A bundle that
 returns to a broker before that has reported without it is hidden until the next report, where the
 job would show it.

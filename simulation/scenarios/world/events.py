@@ -18,7 +18,7 @@ Happening = Callable[[World, int], None]
 
 
 class Events:
-    """The same scenario gives the same events, whatever strategies do."""
+    """A scenario's events: the same for every strategy."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario

@@ -13,7 +13,7 @@ from sinks.redis.server.survey import Replica
 from trimtab.ownership import REPLICA_WAIT_MS
 
 ASK_AGAIN_MS: Final = 250
-"""The same as in ``history.lua``."""
+"""Equal to the value in ``history.lua``."""
 
 _NOTE: Final = re.compile(rb"([0-9a-f]+) (\d+) (\d+) (\d+)")
 """The history; when replicas were asked, ms; what they have to acknowledge; when they last had."""

@@ -31,7 +31,7 @@ from trimtab.wire.keys import (
 )
 
 _LEASE: Final = re.compile(rb"\+?\d+")
-"""Of an agent of this version with its sign."""
+"""A lease's text; an agent of this version writes a plus sign in front."""
 
 _MEANWHILE: Final = "the lease changed while it was renewed"
 

@@ -119,7 +119,7 @@ def check_mode(client: redis.Redis) -> None:
 
 
 def check_survey(client: redis.Redis) -> Survey:
-    """The same as `survey`, but only for a single master.
+    """Survey a single master.
 
     Raises Misconfigured for other servers, Evicting for one that would delete keys, and
     StoreUnavailable for a replica: it may be promoted.

@@ -43,9 +43,9 @@ class _Asked(NamedTuple):
     """When Kafka got it."""
     now_ms: int
     settings: Settings
-    """Those in force."""
+    """The settings in force."""
     bundles: Collection[str]
-    """Those that it concerns."""
+    """The bundles that it concerns."""
     existing: Existing | None
 
 
@@ -55,7 +55,7 @@ class Applied(NamedTuple):
     memory: Memory
     refused: Refused | None = None
     bundles: Mapping[str, Record] = MappingProxyType({})
-    """Those that the intent concerns, with their records, as far as both are known."""
+    """The bundles that the intent concerns, with their records, as far as both are known."""
 
 
 def apply_intent(  # noqa: PLR0913 - a cluster, an intent, and both clocks

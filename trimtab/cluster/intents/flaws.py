@@ -26,7 +26,7 @@ from trimtab.state.round_state import AskedSplit
 from trimtab.wire.control import LONGEST_ID, LONGEST_REASON, OF_THE_WATCHER, Intent, IntentKind
 
 MOST_BUNDLES: Final = 1024
-"""Of a new namespace. Fewer: too few for the largest; more: one intent fills many batches."""
+"""Bundles of a new namespace. Fewer: too few for the largest; more: one intent fills batches."""
 _NAMESPACE: Final = re.compile(r"[-=:.\w]+/[-=:.\w]+", re.ASCII)
 """The characters of Pulsar's NamedEntity."""
 
@@ -151,7 +151,7 @@ def asked_split(intent: Intent) -> AskedSplit:
 
 
 FROM_ROUNDS: Final = SETTINGS.keys() | POLICIES.keys() | CONTROLS.keys()
-"""Those whose effect the next round's record shows."""
+"""Intents whose effect the next round's record shows."""
 
 
 _FLAWS: Final[Mapping[IntentKind, Callable[[Memory, Intent, Settings], Iterator[Flaw]]]] = (

@@ -142,7 +142,7 @@ def _begun(
         apart=tuple(each.scope for each in migrations.inside(scope)),
         waves=intent.waves,
         gate=intent.gate or Gate(),
-        # Nobody has named a bundle yet: it is not complete before that.
+        # No broker has named a bundle yet: it is not complete before that.
         unseen=1,
         at=now_ms,
         seen=now_ms,

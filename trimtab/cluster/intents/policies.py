@@ -17,7 +17,7 @@ from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind
 
 MOST_BROKERS: Final = 1_000_000
-"""Of ``min_available``: above any fleet, and within the 64 bits of the state."""
+"""The bound of ``min_available``: above any fleet, and within the 64 bits of the state."""
 MOST_PATTERNS: Final = 500
 """Regular expressions of an isolation policy, all of which a round may try on each namespace."""
 

@@ -1,7 +1,7 @@
 """Plans that empty brokers: what they cost, and how they go on.
 
 drain     all brokers at once; each step is done when its broker owns nothing
-restart   one broker after the other: emptied, started anew by a person, and used again when its
+restart   one broker after the other: emptied, restarted by a person, and used again when its
           lease is back and it may get bundles; or when a person says so (undrain)
 """
 
@@ -124,7 +124,7 @@ def _emptied(step: Step, liveness: Liveness, owners: Collection[str], now_ms: in
 
 
 def _used_again(memory: Memory, plans: tuple[KeptPlan, ...]) -> Liveness:
-    """The liveness with the brokers in use that were started anew."""
+    """The liveness with the brokers in use that were restarted."""
     liveness = memory.liveness
     for plan, before in zip(plans, memory.plans, strict=True):
         for step, was in zip(plan.steps, before.steps, strict=True):

@@ -22,10 +22,10 @@ from trimtab.round.holding import mode_of
 from trimtab.state.memory import Memory
 
 MOST_STEPS: Final = 1000
-"""Of one plan. Fewer: a large skew takes many approvals; more: nobody reads it, and the state that
-every batch writes grows."""
+"""Steps of one plan. Fewer: a large skew takes many approvals; more: too much to read, and the
+state that every batch writes grows."""
 MOST_PLANS: Final = 20
-"""Remembered ones, whatever became of them; Redis has them for a day."""
+"""Remembered ones, in whatever state; Redis has them for a day."""
 MOST_STEPS_OF_ALL: Final = 5000
 
 

@@ -1,4 +1,4 @@
-"""What comes of the intents that approve or undo a plan: they end when their plan does."""
+"""The outcomes of intents that approve or undo a plan: they end when their plan does."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ VERBS: Final[Mapping[IntentKind, PlanEvent]] = MappingProxyType(
 
 DRAINS_LAST_MS: Final = 7 * 86_400_000
 """How long an approved plan that empties brokers may take. Shorter: one that waits for people to
-restart brokers ends over a weekend; longer: a forgotten one goes on when nobody expects it."""
+restart brokers ends over a weekend; longer: a forgotten one goes on unexpectedly."""
 
 _RULES: Final[Mapping[PlanState, IntentRule]] = MappingProxyType(
     {

@@ -92,7 +92,7 @@ class PoolAccount:
         away = max(usage - least, most - usage)
         if away <= self.prospect.pair.accepted:
             why = (
-                f"the plan has no need of it: it leaves brokers at {percent(least)} to "
+                f"the plan does not need it: it leaves brokers at {percent(least)} to "
                 f"{percent(most)}, and this one is at {percent(usage)}"
             )
             return Cause(Rest.UNNEEDED, why, figures=self._figures)
@@ -102,7 +102,7 @@ class PoolAccount:
         )
         if away <= CLEARLY * self.prospect.floor:
             return Cause(Rest.ONE_BUNDLE, f"{why}, and {self._force}", figures=self._figures)
-        why += ", for no bundle that may move fits"
+        why += " because no bundle that may move fits"
         return Cause(Rest.NO_GAIN, why, figures=self._figures)
 
     @property
@@ -120,13 +120,13 @@ class PoolAccount:
             f"{points(pair.accepted)} are left alone"
         )
         if pair.accepted <= find_tolerated_range(settings, unrest):
-            why += f", for there were {unrest:.1f} plans of late, and a load that swings is not "
+            why += f" because there were {unrest:.1f} recent plans, and a load that swings is not "
             return Cause(Rest.SWINGING, f"{why}chased", nearest, self._figures)
         if self._outlook.fleet.limit:
             limit = percent(self._outlook.fleet.limit)
-            why += f", for leaps of this fleet pass, and no broker is that far above {limit}"
+            why += f" because leaps of this fleet pass, and no broker is that far above {limit}"
         else:
-            why += f", for so far chance (deviation {points(pair.deviation)}) may bring them"
+            why += f" because so far chance (deviation {points(pair.deviation)}) may bring them"
         why += self._passing
         return Cause(Rest.WITHIN_NOISE, why, nearest, self._figures)
 
@@ -219,13 +219,11 @@ class PoolAccount:
         fleet, told = self._outlook.fleet, ""
         if fleet.passing:
             some = format_count(fleet.passing, "bundle")
-            told = (
-                f"; {some} that leapt just now count as before, for most leaps of this fleet pass"
-            )
+            told = f"; {some} that leapt now count as before because most leaps of this fleet pass"
         if fleet.busy:
             some = format_count(fleet.busy, "broker")
             told += (
-                f"; {some} with a use that no bundle explains count as before, for that may pass"
+                f"; {some} with a use that no bundle explains count as before because that may pass"
             )
         return told
 
@@ -236,7 +234,7 @@ class PoolAccount:
         if not misses:
             return ""
         return (
-            f"; {format_count(misses, 'plan')} of late missed the forecast, so this one goes "
+            f"; {format_count(misses, 'recent plan')} missed the forecast, so this one goes "
             f"{percent(reach(misses))} of the way"
         )
 

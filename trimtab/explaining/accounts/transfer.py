@@ -51,7 +51,10 @@ class TransferAccount:
         if self._is_spared(bundle):
             why = f"{self._text}; it is under a policy, and such bundles are left where they are"
             switch = switch_setting(
-                self._scene.settings, "transfer.with_policies", True, "its policy spares it no more"
+                self._scene.settings,
+                "transfer.with_policies",
+                True,
+                "its policy no longer keeps it",
             )
             return Cause(Rest.UNDER_POLICY, why, switch, self._figures)
         if broker in self._sources:

@@ -19,7 +19,7 @@ from trimtab.state.round_state import begun
 from trimtab.view import is_monitoring
 from trimtab.wire.ownership import Record
 
-_DELETED: Final = Cause(Rest.UNREPORTED, "it was divided or merged, and is no more")
+_DELETED: Final = Cause(Rest.UNREPORTED, "it was divided or merged, and no longer exists")
 
 _UNDER_WAY: Final = MappingProxyType(
     {
@@ -32,7 +32,7 @@ _UNDER_WAY: Final = MappingProxyType(
 
 
 def explain_unreported(scene: Scene, bundle: str) -> tuple[Verdict, Cause]:
-    """What became of a bundle that is not in the view, by its record."""
+    """What happened to a bundle that is not in the view, by its record."""
     record = scene.view.records.get(bundle)
     if record is None:
         why = "no broker reports it, and it has no record: is that its name, in this cluster?"
@@ -74,7 +74,7 @@ def _by_record(scene: Scene, bundle: str) -> Iterator[Cause]:
     record, memory = scene.view.records.get(bundle), scene.memory
     if record is None:
         if not scene.settings.round.observe_only and scene.view.records:
-            yield Cause(Rule.UNOWNED, "it has no record: nobody has claimed it yet")
+            yield Cause(Rule.UNOWNED, "it has no record: no broker has claimed it yet")
         return
     if record.owner is None:
         yield _unowned(scene, bundle, record)
@@ -97,7 +97,7 @@ def _unowned(scene: Scene, bundle: str, record: Record) -> Cause:
     """The cause for a bundle without an owner."""
     if record.state is State.DELETED:
         return _DELETED
-    why = f"nobody has it: its record is {record.state}, and the next round, or lookup, places it"
+    why = f"no broker has it: its record is {record.state}; the next round, or lookup, places it"
     if record.state is State.QUARANTINED:
         why = (
             f"it is quarantined: {record.falls} owners in a row died soon after they had got it. "
@@ -105,5 +105,5 @@ def _unowned(scene: Scene, bundle: str, record: Record) -> Cause:
             "--execute"
         )
     elif bundle in {need.bundle for need in scene.view.trouble.needs}:
-        why = "nobody has it, and no broker may get it in this round"
+        why = "no broker has it, and none may get it in this round"
     return Cause(Rule.UNOWNED, why)

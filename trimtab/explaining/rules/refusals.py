@@ -138,7 +138,7 @@ REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], Cause | str]]] = {
     Rule.NO_CANDIDATE: lambda *_: "no other broker may get bundles",
     Rule.UNDIVIDABLE: lambda *_: (
         "it alone keeps the brokers too far apart, and cannot be divided: it is one topic, or of "
-        "the least range, or to divide it was in vain. A larger broker would carry it"
+        "the least range, or to divide it did not help. A larger broker would carry it"
     ),
 }
-"""What is said of a refusal, by its rule."""
+"""The sentence for a refusal, by its rule."""

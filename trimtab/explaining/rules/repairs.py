@@ -34,7 +34,7 @@ def of_move(scene: Scene, move: Move) -> Cause | None:
         case Reason.ASKED:
             why = "an operator asked for it"
         case Reason.DIVIDED:
-            why = f"it is half of a bundle that was divided on {move.source}, and is placed anew"
+            why = f"it is half of a bundle that was divided on {move.source}, and is placed again"
         case Reason.SPREAD_GROUP:
             why = f"{move.source} has more of its anti-affinity group than {move.destination}"
         case Reason.UNDONE:
@@ -90,7 +90,7 @@ def advise_partitions(busy: BusyTopic) -> str:
     if busy.topics == 1:
         return f"one topic carries it, {traffic} on {busy.broker}: {advice} ({busy.where} names it)"
     return (
-        f"it has {traffic} on {busy.broker}, and to divide it was in vain. If one topic carries "
+        f"it has {traffic} on {busy.broker}, and to divide it did not help. If one topic carries "
         f"it, {advice} ({busy.where} names its {format_count(busy.topics, 'topic')}; "
         "pulsar-admin topics stats says what each carries)"
     )
@@ -119,7 +119,7 @@ def of_repair(scene: Scene, repair: Repair) -> Cause:
     deadline = scene.settings.round.move_deadline
     match repair.reason:
         case Reason.UNOWNED:
-            why = "it was given up, and nobody has it"
+            why = "it was given up, and no broker has it"
         case Reason.OWNER_LOST:
             why = f"{owner} is lost"
         case Reason.STUCK:

@@ -122,5 +122,5 @@ SKIPPED: Final[Mapping[Rule, Callable[[Scene], Cause | str]]] = {
     ),
     Rule.REPAIR_ONLY: lambda _: "this round was held between two others, to repair and to drain",
 }
-"""What is said of a skipped round, by its rule. Of a round that asked its strategy and got no
+"""The sentence for a skipped round, by its rule. Of a round that asked its strategy and got no
 proposal, accounts say more."""

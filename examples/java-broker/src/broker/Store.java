@@ -37,7 +37,7 @@ final class Store implements AutoCloseable {
                 Long.parseLong(answer.get(5)));
     }
 
-    /** What became of a request. */
+    /** The outcome of a request. */
     Outcome ask(Request request) {
         var call = Wire.JSON.toJson(Map.of("requests", List.of(request)));
         var answer = run("transition", Stream.of("open"), call);

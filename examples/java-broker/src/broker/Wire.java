@@ -21,7 +21,7 @@ final class Wire {
     record Request(String id, String bundle, String event, long[] expect, String actor, String session,
             Long within, List<List<String>> commands) {}
 
-    /** What became of a request; the record is JSON in a JSON string. */
+    /** The outcome of a request; the record is JSON in a JSON string. */
     record Outcome(String reason, String record) {}
 
     /** Who owns a bundle. */
