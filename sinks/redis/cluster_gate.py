@@ -22,13 +22,12 @@ from sinks.redis.leasing.leases import Leases, literal
 from sinks.redis.scripts import (
     BROKERS_SCRIPTS,
     hints_script,
-    no_master,
     open_script,
     owned_script,
     restore_script,
-    run,
 )
 from sinks.redis.server.connections import address, translate_errors
+from sinks.redis.server.script import no_master, run
 from sinks.redis.server.survey import evicting, history_of
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire import keys

@@ -8,8 +8,9 @@ import msgspec
 import redis
 
 from sinks.errors import Closed, Fenced, Misconfigured
-from sinks.redis.scripts import run, why_script
+from sinks.redis.scripts import why_script
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.script import run
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation, StoredExplanations
 

@@ -16,9 +16,10 @@ from redis.exceptions import ResponseError
 from sinks.errors import Closed, Misconfigured
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.readable import MALFORMED
-from sinks.redis.scripts import refill_script, run
+from sinks.redis.scripts import refill_script
 from sinks.redis.server.connections import translate_errors
 from sinks.redis.server.replies import REPAIR
+from sinks.redis.server.script import run
 from sinks.redis.server.survey import history_of
 from trimtab.ownership import State
 from trimtab.store.requests import is_of_a_broker

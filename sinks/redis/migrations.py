@@ -11,8 +11,9 @@ import redis
 from sinks.errors import Closed, Fenced
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.bundle_index import BundleIndex
-from sinks.redis.scripts import migrations_script, run
+from sinks.redis.scripts import migrations_script
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.script import run
 from trimtab.migration.kept import MOST, find_surplus
 from trimtab.migration.migration import Counts, Migration
 from trimtab.model import is_bundle, namespace_of

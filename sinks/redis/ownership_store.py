@@ -14,8 +14,9 @@ from redis.exceptions import NoScriptError
 
 from sinks.errors import Closed, Fenced, SinkError
 from sinks.kafka.readable import Readable, readable
-from sinks.redis.scripts import no_master, run, run_loaded, transition_script
+from sinks.redis.scripts import transition_script
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.script import no_master, run, run_loaded
 from sinks.redis.transition_call import Page, build_call, decode_outcomes
 from trimtab.model import is_bundle
 from trimtab.wire.keys import (

@@ -20,8 +20,9 @@ import redis
 
 from sinks.errors import Closed, Fenced
 from sinks.kafka.readable import readable
-from sinks.redis.scripts import Script, forget_sessions_script, prune_script, run
+from sinks.redis.scripts import forget_sessions_script, prune_script
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.script import Script, run
 from trimtab.ownership import State
 from trimtab.wire import keys
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import cache
-from hashlib import sha1
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import redis
-from redis.exceptions import NoScriptError
-
-from sinks.errors import Isolated, StoreUnavailable
-from sinks.redis.server.connections import address, look_again, translate_errors
+from sinks.redis.server.script import Script
 from trimtab.migration.life import BACK, ONWARD
 from trimtab.migration.topic_life import COUNTED, MAKING, MAY_ENLIST, MOST_NEW
 from trimtab.migration.topic_life import TRANSITIONS as TOPIC_TRANSITIONS
@@ -64,70 +58,6 @@ COMMANDS_KEPT_S = 86_400
 MOST_COMMANDS = 10_000
 """In one stream: a broker this far behind has missed what it was told long ago."""
 
-NO_MASTER: Mapping[str, tuple[type[StoreUnavailable], str]] = MappingProxyType(
-    {
-        "replica": (StoreUnavailable, "is a replica: it has lost its place as the master"),
-        "isolated": (
-            Isolated,
-            "hears {} of the replicas that must acknowledge: another may be the master",
-        ),
-    }
-)
-"""Script answers after which the caller retries later, on this server or another."""
-
-
-def no_master(client: redis.Redis, status: str, detail: str = "") -> StoreUnavailable:
-    """The error for one of NO_MASTER. The address is resolved again before the next command."""
-    kind, text = NO_MASTER[status]
-    look_again(client)
-    return kind(f"Redis at {address(client)} {text.format(detail)}")
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A script's text and the SHA-1 that EVALSHA calls it by."""
-
-    text: str
-    sha: str
-
-
-def run(
-    client: redis.Redis,
-    script: Script,
-    keys: Sequence[str | bytes],
-    arguments: Sequence[str | bytes],
-) -> list[str]:
-    """Run a script and return its answer; loads it if the server does not know it yet.
-
-    Raises StoreUnavailable and Misconfigured.
-    """
-    try:
-        return run_loaded(client, script, keys, arguments)
-    except NoScriptError:
-        with translate_errors(client):
-            client.script_load(script.text)
-    try:
-        return run_loaded(client, script, keys, arguments)
-    except NoScriptError as error:
-        raise StoreUnavailable(
-            f"Redis at {address(client)} forgot a script at once: it restarted, or somebody calls "
-            "SCRIPT FLUSH"
-        ) from error
-
-
-def run_loaded(
-    client: redis.Redis,
-    script: Script,
-    keys: Sequence[str | bytes],
-    arguments: Sequence[str | bytes],
-) -> list[str]:
-    """Run it for callers that may not load scripts; also raises NoScriptError."""
-    with translate_errors(client):
-        # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-        answer: Any = client.evalsha(script.sha, len(keys), *keys, *arguments)
-    # An answer may quote a record, which any client may have written.
-    return [part.decode(errors="replace") for part in answer]
-
 
 @cache
 def open_script() -> Script:
@@ -156,17 +86,17 @@ def forget_sessions_script() -> Script:
 
 @cache
 def refill_script() -> Script:
-    return _script(_SHEBANG, _MARK, _source("refill.lua"))
+    return Script.of(_SHEBANG, _MARK, _source("refill.lua"))
 
 
 @cache
 def hints_script() -> Script:
-    return _script(_SHEBANG, _source("generation.lua"), _source("hints.lua"))
+    return Script.of(_SHEBANG, _source("generation.lua"), _source("hints.lua"))
 
 
 @cache
 def why_script() -> Script:
-    return _script(_SHEBANG, _source("generation.lua"), _source("why.lua"))
+    return Script.of(_SHEBANG, _source("generation.lua"), _source("why.lua"))
 
 
 @cache
@@ -188,20 +118,20 @@ def topics_script() -> Script:
     )
     names = "history.lua", "replicas.lua", "marks.lua", "records.lua", "topics.lua"
     text = "\n".join((_SHEBANG, _MARK, _replica_limits(), *tables, *map(_source, names)))
-    return _script(_REFUSED.sub(lambda name: f'"{TopicRefused[name[1]].value}"', text))
+    return Script.of(_REFUSED.sub(lambda name: f'"{TopicRefused[name[1]].value}"', text))
 
 
 @cache
 def migrations_script() -> Script:
     limits = f"local COMMANDS_KEPT_S, MOST_COMMANDS = {COMMANDS_KEPT_S}, {MOST_COMMANDS}"
     shared = map(_source, ("generation.lua", "migrations.lua"))
-    return _script(_SHEBANG, limits, _set("MAY_ENLIST", MAY_ENLIST), *shared)
+    return Script.of(_SHEBANG, limits, _set("MAY_ENLIST", MAY_ENLIST), *shared)
 
 
 @cache
 def vouch_script() -> Script:
     margin = f"local CLOCK_MARGIN_MS = {CLOCK_MARGIN_MS}"
-    return _script(_EVEN_IF_FULL, margin, _source("vouch.lua"))
+    return Script.of(_EVEN_IF_FULL, margin, _source("vouch.lua"))
 
 
 @cache
@@ -226,7 +156,7 @@ def transition_script() -> Script:
     parts = "history.lua", "marks.lua", "records.lua", "sessions.lua", *_TRANSITION
     sources = (_on_demand(_RARE[each], each) if each in _RARE else _source(each) for each in parts)
     text = "\n".join((_SHEBANG, _MARK, *tables, *sources))
-    return _script(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', text))
+    return Script.of(_REFUSED.sub(lambda name: f'"{Refused[name[1]].value}"', text))
 
 
 _TRANSITION = (
@@ -263,13 +193,13 @@ BROKERS_SCRIPTS = (transition_script, lease_script, topics_script)
 
 def _of_history(first: str, constants: str, *names: str) -> Script:
     """Build a script from files, which checks the history of the data."""
-    return _script(first, _MARK, constants, _source("history.lua"), *map(_source, names))
+    return Script.of(first, _MARK, constants, _source("history.lua"), *map(_source, names))
 
 
 def _gated(constants: str, name: str) -> Script:
     """Build a script that runs only while the cluster is open to its caller."""
     shared = map(_source, ("generation.lua", "history.lua", "marks.lua", "gate.lua"))
-    return _script(_SHEBANG, _MARK, constants, *shared, _source(name))
+    return Script.of(_SHEBANG, _MARK, constants, *shared, _source(name))
 
 
 def _on_demand(function: str, part: str) -> str:
@@ -293,11 +223,6 @@ def _replica_limits() -> str:
 
 def _most_journal() -> str:
     return f"local MOST_JOURNAL = {MOST_JOURNAL}"
-
-
-def _script(*parts: str) -> Script:
-    text = "\n".join(parts)
-    return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
 def _effects(name: str, table: Mapping[S, Mapping[E, T]], said: Callable[[T], str]) -> str:

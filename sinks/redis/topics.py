@@ -12,8 +12,9 @@ from redis.exceptions import NoScriptError
 from sinks.errors import Closed
 from sinks.kafka.readable import MALFORMED
 from sinks.redis.migrations import read_migrations
-from sinks.redis.scripts import NO_MASTER, no_master, run_loaded, topics_script
+from sinks.redis.scripts import topics_script
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.script import NO_MASTER, no_master, run_loaded
 from trimtab.migration.migration import Migration
 from trimtab.model import FULL_RANGE_END, parse_bundle
 from trimtab.wire.keys import open_key, places_key, topics_key

@@ -45,7 +45,6 @@ from sinks.redis.migrations import Migrations
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.pruning import Pruner
 from sinks.redis.scripts import (
-    Script,
     forget_sessions_script,
     hints_script,
     lease_script,
@@ -54,11 +53,11 @@ from sinks.redis.scripts import (
     prune_script,
     refill_script,
     restore_script,
-    run_loaded,
     topics_script,
     transition_script,
 )
 from sinks.redis.server.connections import redis_client
+from sinks.redis.server.script import Script, run_loaded
 from tests.agent.shelf import Shelf
 from tests.agent.support import SESSION, Recorder
 from tests.support.explanations import explanation, stored

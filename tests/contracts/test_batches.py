@@ -12,9 +12,9 @@ import redis
 from deploy.redis_server import RedisServer
 from sinks.errors import Closed, Fenced, GenerationSpent, StoreUnavailable
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
-from sinks.redis.scripts import Script
-from sinks.redis.scripts import run as run_script
 from sinks.redis.server.connections import redis_client
+from sinks.redis.server.script import Script
+from sinks.redis.server.script import run as run_script
 from tests.contracts.asking import BUNDLE, GENERATION, broker, command, commands, job, journal
 from tests.support.opening import keep_alive, let_in
 from trimtab.model import NO_EPOCH, Epoch

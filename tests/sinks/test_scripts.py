@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from sinks.redis import scripts
-from sinks.redis.scripts import Script
+from sinks.redis.server.script import Script
 
 SCRIPTS: Final = [
     scripts.forget_sessions_script,

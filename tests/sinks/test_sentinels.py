@@ -23,7 +23,6 @@ from sinks.redis.command_streams import GROUP, CommandStream
 from sinks.redis.leasing.lease import Renewal
 from sinks.redis.leasing.leases import Leases
 from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.scripts import no_master
 from sinks.redis.server.connections import (
     TIMEOUT_SECONDS,
     address,
@@ -31,6 +30,7 @@ from sinks.redis.server.connections import (
     redis_client,
     translate_errors,
 )
+from sinks.redis.server.script import no_master
 from sinks.redis.server.sentinels import MasterPool
 from tests.support.opening import let_in
 from tests.support.sentinels import is_master, watched

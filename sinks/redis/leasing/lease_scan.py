@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 import redis
 
 from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.scripts import run, vouch_script
+from sinks.redis.scripts import vouch_script
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.script import run
 from sinks.redis.server.survey import history_of
 from trimtab.wire.keys import clock_key, lease_key, open_key, sessions_key
 

@@ -11,8 +11,9 @@ from redis.exceptions import NoScriptError
 from sinks.errors import Misconfigured
 from sinks.redis.leasing.lease import NO_SESSION, OLDER_JOB, Lease, Renewal
 from sinks.redis.leasing.unscripted import UnscriptedRenewal
-from sinks.redis.scripts import NO_MASTER, lease_script, no_master, run_loaded
+from sinks.redis.scripts import lease_script
 from sinks.redis.server.connections import translate_errors
+from sinks.redis.server.script import NO_MASTER, no_master, run_loaded
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.keys import (

@@ -16,9 +16,10 @@ from redis.exceptions import WatchError
 from sinks.errors import Damaged, Misconfigured, StoreUnavailable
 from sinks.redis.leasing import in_touch
 from sinks.redis.leasing.lease import NO_SESSION, OLDER_JOB, Lease, Renewal
-from sinks.redis.scripts import ASSERTION_KEPT_MS, no_master
+from sinks.redis.scripts import ASSERTION_KEPT_MS
 from sinks.redis.server.connections import address, translate_errors
 from sinks.redis.server.replies import REPAIR
+from sinks.redis.server.script import no_master
 from sinks.redis.server.survey import history_of, replicas_of, required_replicas
 from trimtab.ownership import LONGEST_LEASE_MS, REPLICA_WAIT_MS
 from trimtab.wire.keys import (

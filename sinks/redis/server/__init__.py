@@ -1,4 +1,4 @@
-"""The Redis server itself: its address, Sentinels, connections, errors and replicas.
+"""The Redis server itself: its address, Sentinels, connections, errors, replicas, how scripts run.
 
 trimtab's data in it is in `sinks.redis`.
 """
