@@ -141,7 +141,7 @@ def test_an_unknown_cluster_is_not_said_to_be_clean(
         assert cluster in told.stderr.partition("entries of: ")[2].split(", ")
 
 
-def test_what_a_full_journal_left_out_is_no_finding(  # noqa: PLR0913 - both sinks and their ends
+def test_what_a_full_journal_left_out_is_not_reported(  # noqa: PLR0913 - both sinks and their ends
     bootstrap: str,
     cluster: str,
     client: redis.Redis,

@@ -106,7 +106,9 @@ def test_a_verdict_names_what_the_server_refused(redis_server: RedisServer) -> N
         assert line.refusal == "no-lease (request x/claim)"
 
 
-def test_a_group_alone_is_no_reading_of_commands(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_a_consumer_group_alone_does_not_count_as_reading_commands(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
     """A broker may make the group before it has agreed with the store."""
     told = Told(redis=redis_server.url, cluster="groups", broker="b:1", served="127.0.0.1:1")
     with Line(redis_server.url) as line, redis_client(redis_server.url) as client:

@@ -43,7 +43,7 @@ def test_only_metrics_of_the_catalogue_are_named(file: Path) -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: str(board.uid))
-def test_a_board_made_anew_is_the_committed_one(board: Board) -> None:
+def test_a_generated_board_equals_the_committed_one(board: Board) -> None:
     assert_made(FOLDER / f"{board.uid}.json", render(board))
 
 

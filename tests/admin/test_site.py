@@ -38,7 +38,7 @@ def test_the_site_has_no_broken_link_and_loads_nothing_from_elsewhere(tmp_path: 
 
 
 @pytest.mark.parametrize("name", pictures.TITLES)
-def test_a_picture_made_anew_is_the_committed_one(name: str) -> None:
+def test_a_generated_picture_equals_the_committed_one(name: str) -> None:
     assert_made(pictures.FOLDER / f"{name}.svg", pictures.make(name))
 
 
@@ -52,6 +52,6 @@ def test_every_strategy_has_its_picture_and_the_command_of_the_runs_is_shown() -
 
 
 @pytest.mark.parametrize("module", [commands, paths, runbooks])
-def test_a_reference_made_anew_is_the_committed_one(module: object) -> None:
+def test_a_generated_reference_equals_the_committed_one(module: object) -> None:
     made, file = (getattr(module, name) for name in ("write_document", "DOCUMENT"))
     assert_made(file, made())

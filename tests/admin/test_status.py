@@ -135,7 +135,7 @@ def test_the_urgent_comes_first_and_long_lists_are_counted() -> None:
     assert [what for _, what, _ in told][-1] == "and 4 more problems"
 
 
-def test_a_cluster_without_rounds_for_three_intervals_needs_somebody() -> None:
+def test_a_cluster_without_rounds_for_three_intervals_needs_a_person() -> None:
     assert findings(held(), START + 180_000) == []
     [(grade, what, command)] = findings(held(), START + 181_000)
     assert (grade, command) == ("act", "trimtab doctor")
@@ -191,7 +191,7 @@ def test_a_forgotten_pause_comes_before_what_it_harms(harm: dict[str, object]) -
     ] == ["act"]
 
 
-def test_a_plan_that_waits_is_named_until_somebody_has_decided() -> None:
+def test_a_waiting_plan_is_named_until_a_person_has_decided() -> None:
     waits = plan_for("east", "drain-1")
     rejected = waits.after(PlanEvent.REJECT, by="ann")
     topics = KeptTopics()

@@ -93,7 +93,7 @@ def test_a_bundle_that_moved(redis_server: RedisServer, moved: RoundRecord) -> N
     assert any(line.split() == ["cold:1", *line.split()[1:3], "chosen"] for line in lines)
 
 
-def test_a_broker_is_told_of_in_every_round(redis_server: RedisServer, moved: RoundRecord) -> None:
+def test_a_broker_is_in_every_round_s_record(redis_server: RedisServer, moved: RoundRecord) -> None:
     result = why(redis_server, "hot:1", "--round", str(moved.round))
     assert result.exit_code == 0, result.output
     assert "gives: high-pair" in result.stdout

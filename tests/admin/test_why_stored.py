@@ -195,7 +195,7 @@ def test_a_password_that_is_wrong_gives_1(redis_server: RedisServer, cluster: st
     assert "password" in result.stderr
 
 
-def test_what_another_version_kept_gives_1_and_is_no_traceback(
+def test_data_of_another_version_gives_exit_code_1_and_no_traceback(
     redis_server: RedisServer, client: redis.Redis, cluster: str
 ) -> None:
     client.hset(keys.explanations_key(cluster, 9), BROKER, '{"cluster": 1}')

@@ -179,7 +179,7 @@ def test_an_interface_that_does_not_say_its_speed_has_no_limit(
     assert percentages(*told).tolist() == [0]
 
 
-def test_an_interface_that_was_made_anew_counts_from_nothing(machine: Machine) -> None:
+def test_a_recreated_interface_starts_at_zero(machine: Machine) -> None:
     machine.nic("eth0", received=9_000_000, sent=0)
     machine.nic("gone", received=5)
     sampler = machine.sampler()

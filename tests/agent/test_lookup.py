@@ -205,7 +205,7 @@ def test_another_broker_takes_what_one_cannot_load(scene: Scene) -> None:
     assert {change.record.owner for change in scene.accepted(Event.ASSIGN)} == {A, B}
 
 
-def test_newer_hints_are_heard_of(scene: Scene) -> None:
+def test_newer_hints_are_read(scene: Scene) -> None:
     scene.obeying(A, B)
     scene.hint(A)
     left, right = scene.free(2)
@@ -512,7 +512,7 @@ def test_while_two_are_merged_and_after_that_topics_are_found(scene: Scene) -> N
     assert found() == {(WHOLE, A)}
 
 
-def test_a_bundle_that_the_index_still_names_though_it_is_no_more_is_tried_later(
+def test_a_deleted_bundle_that_the_index_still_names_is_tried_later(
     scene: Scene, client: Redis
 ) -> None:
     scene.put(Record(state=State.DELETED, epoch=STANDING))

@@ -261,7 +261,7 @@ def test_of_a_thousand_that_want_the_same_one_works_and_all_get_its_result() -> 
     assert flights.run(key, lambda: 2) == 2
 
 
-def test_a_failure_is_everybodys_and_not_for_ever() -> None:
+def test_after_a_failure_the_next_thread_tries_again() -> None:
     flights: SingleFlight[str, int] = SingleFlight()
     with pytest.raises(ZeroDivisionError):
         flights.run("key", lambda: 1 // 0)

@@ -184,7 +184,7 @@ def test_a_store_that_lost_its_migrations_has_no_topic_created_on_blue(place: Pl
     assert place.asked(ONE) == GREEN
 
 
-def test_a_migration_that_the_store_does_not_get_back_is_not_believed_for_ever(
+def test_a_migration_that_the_store_lost_is_not_believed_for_ever(
     place: Place,
 ) -> None:
     """It ended while its owner could not read that, and then the store was emptied."""

@@ -103,7 +103,7 @@ def test_a_process_that_a_later_one_has_replaced_changes_no_record(
     assert owned.record() == before
 
 
-def test_nor_does_it_answer_a_command(owned: Job, a: Site, client: Redis) -> None:
+def test_it_does_not_answer_a_command_either(owned: Job, a: Site, client: Redis) -> None:
     owned.unload(A)
     client.set(lease_key(owned.cluster, A), "+2")
     before = owned.record()

@@ -26,7 +26,7 @@ def test_both_sides_are_asked_for_the_same_bundles(
     assert 0 <= calls - (5 * lookup.TOPICS + lookup.BUNDLES) < lookup.BUNDLES
 
 
-def test_a_lookup_that_does_not_find_the_owner_is_no_figure(
+def test_a_lookup_that_does_not_find_the_owner_is_not_measured(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with redis_client(redis_server.url) as client:

@@ -41,7 +41,7 @@ def test_a_difference_ends_the_comparison(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @needs_jdk
-def test_the_end_of_pulsars_side_is_no_silence(tmp_path: Path) -> None:
+def test_the_end_of_pulsars_process_is_reported_at_once(tmp_path: Path) -> None:
     with Peer(columns(2, 2, 1), {}, tmp_path, "256m") as peer:
         assert peer.loaded.heap_bytes > 0
         with pytest.raises(RuntimeError, match="ended with status 1"):

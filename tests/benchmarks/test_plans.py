@@ -32,7 +32,7 @@ def test_a_pairing_plans_moves(built: plans.Built, shedding: str, placement: str
     assert all(len(seconds) == 2 for seconds in found.raw.values())
 
 
-def test_a_plan_without_moves_is_no_figure() -> None:
+def test_a_plan_without_moves_is_not_measured() -> None:
     unmoved = plans.build(columns(2, 1, 1)).view
     with pytest.raises(
         RuntimeError, match="overload with round-robin planned nothing: no-proposal"

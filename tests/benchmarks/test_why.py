@@ -26,7 +26,7 @@ def test_a_round_that_is_explained_commands_something(strategy: str) -> None:
     assert {len(seconds) for seconds in shown.raw.values()} == {2}
 
 
-def test_a_round_without_commands_is_no_figure() -> None:
+def test_a_round_without_commands_is_not_measured() -> None:
     with pytest.raises(RuntimeError, match="threshold planned nothing: "):
         why.explained("threshold", 2, 1)
 
@@ -45,7 +45,7 @@ def test_every_answer_is_asked_of_a_full_store(redis_server: RedisServer) -> Non
     assert ratio.unit == "of two HGETs"
 
 
-def test_a_subject_that_is_not_found_is_no_figure(redis_server: RedisServer) -> None:
+def test_a_subject_that_is_not_found_is_not_measured(redis_server: RedisServer) -> None:
     told = why.explained("trimtab", 40, 25).told
     with redis_client(redis_server.url) as client:
         strange = msgspec.structs.replace(

@@ -378,7 +378,7 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
         ),
     ],
 )
-def test_whoever_runs_a_script_may_do_what_it_does(
+def test_every_caller_may_do_what_its_script_does(
     role: Role, scripts: list[Callable[[], Script]]
 ) -> None:
     """So a new command in a script fails here by its name, whatever paths other tests take."""

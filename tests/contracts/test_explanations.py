@@ -86,7 +86,7 @@ def test_a_batch_that_is_repeated_leaves_the_same(
     assert contents() == before
 
 
-def test_rounds_that_begin_anew_push_out_those_of_the_old_count(
+def test_rounds_that_count_from_the_start_again_push_out_the_older_ones(
     kept: Explanations, cluster: str
 ) -> None:
     """A new checkpoint counts from 1; what is newer is told by the time and not by the number."""

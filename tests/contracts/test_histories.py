@@ -280,7 +280,7 @@ def test_a_new_master_needs_the_replicas_that_the_old_one_cannot_do_without(
     third.close()
 
 
-def test_a_client_that_reads_along_is_no_replica(servers: SimpleNamespace) -> None:
+def test_a_client_that_monitors_does_not_count_as_a_replica(servers: SimpleNamespace) -> None:
     """As ``redis-cli --replica``: it acknowledges nothing, and cannot become the master."""
     first = servers.first
     with reading_along(first):
@@ -333,7 +333,9 @@ def test_what_waited_in_the_sockets_of_a_master_that_hung_proves_nothing(
     first.claim()
 
 
-def test_nor_where_the_server_has_lost_its_scripts(servers: SimpleNamespace) -> None:
+def test_a_hung_master_grants_nothing_where_it_has_lost_its_scripts(
+    servers: SimpleNamespace,
+) -> None:
     first, second = servers.first, servers.second
     second.follow(first)
     let_in(first.client, C, 5)
@@ -375,7 +377,7 @@ def test_a_note_of_another_history_or_of_a_time_to_come_proves_nothing(
     eventually(lambda: not refused(first), "the replica has acknowledged a new note")
 
 
-def test_a_master_that_hung_before_anybody_asked_it_grants_nothing(
+def test_a_master_that_hung_before_its_first_request_grants_nothing(
     servers: SimpleNamespace,
 ) -> None:
     first, second = servers.first, servers.second

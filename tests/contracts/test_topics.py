@@ -421,7 +421,7 @@ def test_a_record_of_another_migration_is_changed_by_none_but_that_one(place: Pl
     assert place.counts() == {}
 
 
-def test_a_bundle_that_was_given_away_is_served_no_more(place: Place) -> None:
+def test_a_bundle_that_was_given_away_is_no_longer_served(place: Place) -> None:
     """Its record still names the broker, by the same epoch."""
     place.migrate()
     place.owned_by(A, EPOCH, State.ASSIGNING)
@@ -567,7 +567,7 @@ def test_a_store_whose_bundles_were_deleted_changes_no_topic(
         place.ask("enlist")
 
 
-def test_a_record_that_somebody_spoiled_is_unknown_and_written_again(
+def test_a_damaged_record_counts_as_unknown_and_is_written_again(
     there: tuple[Place, redis.Redis],
 ) -> None:
     place, client = there
@@ -588,7 +588,7 @@ def test_a_migration_that_cannot_be_read_moves_nothing(
     assert TopicStore(client).migrations(place.cluster) == {}
 
 
-def test_counts_that_somebody_spoiled_are_zero(there: tuple[Place, redis.Redis]) -> None:
+def test_damaged_counts_are_zero(there: tuple[Place, redis.Redis]) -> None:
     place, client = there
     key = migrated_key(place.cluster, "m")
     client.hset(key, mapping={"0 active": "x", "0 migrated": "-3", "0 stays": "2", "0 odd": "7"})

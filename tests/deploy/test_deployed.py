@@ -140,7 +140,7 @@ def test_the_page_says_what_fleets_need() -> None:
         assert (size.heap_mib, size.whole_mib) == (heap, whole)
 
 
-def test_the_page_names_the_alerts_that_wake_somebody() -> None:
+def test_the_page_names_the_alerts_that_page_a_person() -> None:
     page = (ROOT / "docs/deployment.md").read_text("utf-8")
     rules = yaml.safe_load((ROOT / "deploy/alerts/trimtab.yml").read_text("utf-8"))
     alerts = [rule for group in rules["groups"] for rule in group["rules"]]

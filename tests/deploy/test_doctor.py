@@ -100,7 +100,7 @@ def test_the_embedded_services_pass(kafka: KafkaServer, tmp_path: Path) -> None:
     assert names([*service_checks.check_kafka(kafka.port)], ok=False) == ["Kafka port"]
 
 
-def test_a_key_that_somebody_else_wrote_is_named_with_what_mends_it(tmp_path: Path) -> None:
+def test_a_key_of_another_program_is_named_with_the_command_that_repairs_it(tmp_path: Path) -> None:
     record = {"t/n/0x00000000_0xffffffff": "{"}
     with RedisServer(tmp_path) as server, redis.Redis.from_url(server.url) as client:
         client.hset(keys.open_key("east"), "replid", "h")
@@ -167,7 +167,7 @@ def test_a_service_without_the_config_command_can_be_checked(tmp_path: Path) -> 
     assert names(findings, ok=False) == []
 
 
-def test_a_refused_password_is_no_server_that_is_away(tmp_path: Path) -> None:
+def test_a_refused_password_is_not_reported_as_an_absent_server(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
         url = f"redis://:wrong@127.0.0.1:{server.port}/0"
         (finding,) = service_checks.check_redis(url)

@@ -406,7 +406,7 @@ def test_what_keeps_a_round_from_moving(brokers: list[Broker], skip: Skip | None
     assert moves(view, outcome) == ([] if skip else ["b2#1 -> b1"])
 
 
-def test_a_round_that_cannot_be_judged_is_no_hit_and_no_miss() -> None:
+def test_a_round_that_cannot_be_judged_counts_as_neither_hit_nor_miss() -> None:
     """Acceptance case D13: the hits of before stand."""
     resting = fleet(b1=QUIET, b2=replace(HOT, relieved_ms=NOW_MS - 179_000))
     assert judge(resting, hits=2).hits == 2

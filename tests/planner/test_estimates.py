@@ -136,7 +136,7 @@ def noisy(rng: np.random.Generator, sigma: float, count: int) -> Floats:
 
 
 @pytest.mark.parametrize("seed", [0, 4, 5])
-def test_noise_is_no_step(seed: int) -> None:
+def test_noise_is_not_taken_for_a_level_shift(seed: int) -> None:
     rng = np.random.default_rng(seed)
     true = rng.lognormal(0, 1, 20)
     known = Estimates()

@@ -98,7 +98,7 @@ def test_parts_that_are_divided_once_more_are_waited_for(target: float) -> None:
     assert not wished(held, settings)
 
 
-def test_a_bundle_that_others_outweigh_is_none() -> None:
+def test_a_bundle_that_others_outweigh_is_no_giant() -> None:
     view = carrying({"a": [("t/big", 0.3), ("t/big", 0.02)], "b": SMALL, "c": SMALL}, topics=10)
     assert not any(plan.splits for plan in first(6, replace(view, sizes={"t/big": 4})))
 

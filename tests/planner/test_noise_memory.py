@@ -101,7 +101,7 @@ def test_what_does_not_move_has_no_memory() -> None:
     assert not after([np.zeros(BUNDLES)] * 3).memory.any()
 
 
-def test_a_tide_is_no_lasting_noise() -> None:
+def test_a_tide_does_not_count_as_lasting_noise() -> None:
     """Smooth waves move the level far more than noise of any memory would, step for step."""
     phase = np.linspace(0, 2 * np.pi, BUNDLES)
     tide = [0.5 * np.sin(phase + minute * 2 * np.pi / 480) for minute in range(960)]

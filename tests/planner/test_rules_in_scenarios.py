@@ -60,7 +60,7 @@ def test_cold_neighbours_make_room_where_a_namespace_has_all_the_bundles_it_may(
 
 
 @pytest.mark.parametrize("seed", [1, *later(2)])
-def test_a_hot_topic_is_told_of_once_its_bundle_was_divided_in_vain(seed: int) -> None:
+def test_a_hot_topic_is_reported_once_a_split_of_its_bundle_did_not_help(seed: int) -> None:
     figures, told = watched(load("hot-topic", seed=seed, cycles=40), UNLIMITED)
     assert figures.splits == 2
     assert 20 <= told[Rule.UNDIVIDABLE] <= 25

@@ -223,7 +223,7 @@ def test_a_last_bundle_may_go_where_the_same_plan_brings_another() -> None:
         assert Rule.LAST_BUNDLE in {refusal.rule for refusal in plan.refusals}
 
 
-def test_a_giant_is_no_reason_to_leave_the_others_apart() -> None:
+def test_a_giant_does_not_keep_the_other_brokers_apart() -> None:
     view = carrying({"a": [("t/0", 3.0)], "b": [("t/1", 0.05)] * 14, "c": [("t/2", 0.05)] * 3})
     wishes = wished(view)
     assert {(wish.source, wish.destination) for wish in wishes} == {(1, 2)}

@@ -88,7 +88,7 @@ def answers(scene: Scene) -> dict[str, Explanation]:
 
 
 @given(fleets, all_settings(), policies())
-def test_every_subject_is_told_what_became_of_it(
+def test_every_subject_gets_an_explanation(
     fleets: list[Cluster], settings: Settings, demanded: Policies
 ) -> None:
     for scene in rounds_of(fleets, settings, demanded):
@@ -174,7 +174,7 @@ def assert_changes_are_true(scene: Scene) -> None:
 
 
 @given(fleets, all_settings())
-def test_a_round_tells_whom_it_concerns_and_no_more_than_it_may(
+def test_a_round_explains_the_bundles_it_concerns_up_to_the_limit(
     fleets: list[Cluster], settings: Settings
 ) -> None:
     settings = settings.changed({"explain.subjects": 7})

@@ -242,7 +242,7 @@ def test_what_neighbours_carry_is_in_the_one_they_became() -> None:
     assert world.sizes[one.rsplit("/", 1)[0]] == 19
 
 
-def test_a_bundle_that_was_merged_into_another_is_reported_no_more() -> None:
+def test_a_merged_bundle_is_no_longer_reported() -> None:
     world = together(7, delay__high=15.0, noise=0.2)
     reports = Reports(world)
     before = reports.view(60_000)

@@ -85,7 +85,7 @@ def test_a_late_standby_hears_the_last_word_only(bootstrap: str) -> None:
         assert signs.newest(MOMENT) is None
 
 
-def test_a_fenced_driver_is_heard_no_more(bootstrap: str, signs: Signs) -> None:
+def test_a_fenced_driver_is_ignored(bootstrap: str, signs: Signs) -> None:
     older = claim(bootstrap, "job")
     newer = claim(bootstrap, "job")
     assert signs.newest(PATIENCE) is Sign.CLAIM
@@ -195,7 +195,7 @@ def test_a_claim_is_above_that_of_a_job_that_numbered_it_by_its_offset(
     writer.close()
 
 
-def test_a_claim_that_was_called_off_counts_for_nothing_but_its_offset(
+def test_a_claim_that_was_called_off_only_uses_up_its_offset(
     own_kafka: KafkaServer,
 ) -> None:
     claim(own_kafka.bootstrap, "job", above=1).close()
@@ -273,7 +273,7 @@ def test_a_job_outlives_the_topic_of_its_claim(own_kafka: KafkaServer) -> None:
     held.close()
 
 
-def test_after_the_topic_was_made_anew_a_claim_begins_where_redis_says(
+def test_after_the_topic_was_made_again_a_claim_begins_where_redis_says(
     own_kafka: KafkaServer,
 ) -> None:
     """What the job does when the store is open to a generation above its own."""

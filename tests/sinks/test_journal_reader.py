@@ -105,7 +105,7 @@ def test_a_record_beyond_belief_hides_no_other(bootstrap: str, topic: str) -> No
     assert (found[bundle].epoch, found[other].epoch) == ((1, 5), (forged, 1))
 
 
-def test_a_topic_that_is_not_there_is_no_empty_journal(
+def test_a_missing_topic_is_not_read_as_an_empty_journal(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sinks.kafka.journal_reader, "OWNERSHIP", "nowhere")

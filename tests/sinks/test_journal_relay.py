@@ -274,7 +274,7 @@ def test_a_key_of_another_type_is_named(client: redis.Redis, cluster: str, boots
         JournalRelay(client, Publisher(bootstrap)).relay(cluster)
 
 
-def test_a_thread_carries_on_beside_a_journal_that_is_none(
+def test_a_thread_carries_on_if_the_journal_has_the_wrong_type(
     client: redis.Redis, bootstrap: str
 ) -> None:
     broken, sound = "broken-journal", "sound-journal"

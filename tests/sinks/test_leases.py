@@ -409,7 +409,7 @@ def test_no_lease_is_longer_than_the_job_waits_for(leases: Leases, cluster: str)
     assert leases.renew(cluster, A, 1, 3_600_000).ms == 10_000
 
 
-def test_nor_than_a_job_that_waits_for_less(
+def test_no_lease_is_longer_than_a_job_with_a_shorter_wait_allows(
     leases: Leases, client: redis.Redis, cluster: str
 ) -> None:
     assert ClusterGate(client, longest_lease_ms=3_000).open(cluster, 2) is None

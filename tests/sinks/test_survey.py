@@ -157,7 +157,7 @@ def master_with(*lags: int | None) -> Survey:
         ((0,), 0, "0 of 1", ""),
     ],
 )
-def test_the_rule_and_what_it_lacks_are_told(
+def test_the_rule_and_what_it_lacks_are_reported(
     replicas: tuple[int | None, ...], setting: int | None, rule: str, shortage: str
 ) -> None:
     found = master_with(*replicas)
@@ -165,7 +165,7 @@ def test_the_rule_and_what_it_lacks_are_told(
     assert found.shortage(setting).endswith(shortage) if shortage else not found.shortage(setting)
 
 
-def test_a_client_that_only_reads_along_is_no_replica() -> None:
+def test_a_client_that_only_monitors_does_not_count_as_a_replica() -> None:
     row = {"ip": "10.0.0.2", "port": 6379, "state": "online", "offset": 7, "lag": 0}
     info = {"connected_slaves": 2, "slave0": row, "slave1": row | {"port": 0}}
 

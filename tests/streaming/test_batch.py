@@ -210,7 +210,7 @@ def test_a_server_that_would_delete_keys_is_closed_until_it_would_not(job: Job) 
     assert job.record.epoch.generation == 2
 
 
-def test_a_cluster_that_lacks_its_replicas_keeps_the_others_waiting_once_and_not_for_ever(
+def test_a_cluster_that_lacks_its_replicas_delays_the_others_only_once(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It counts on more replicas than there are: some were taken away, or a broker wrote it."""

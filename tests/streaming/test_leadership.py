@@ -106,7 +106,7 @@ def test_a_fenced_job_does_not_fence_its_successor(
 
 
 @pytest.mark.parametrize("trouble", [KafkaUnavailable("no answer"), Misconfigured("no right")])
-def test_an_absent_kafka_costs_a_heartbeat_and_no_more(
+def test_an_absent_kafka_costs_only_a_heartbeat(
     leadership: Leadership, claims: list[FakeClaim], trouble: SinkError
 ) -> None:
     claims[0].trouble = trouble
@@ -117,7 +117,7 @@ def test_an_absent_kafka_costs_a_heartbeat_and_no_more(
 
 
 @pytest.mark.parametrize("trouble", [None, Fenced("newer"), KafkaUnavailable("no answer")])
-def test_it_ends_with_a_farewell_if_anybody_hears(
+def test_it_ends_with_a_farewell_if_kafka_answers(
     leadership: Leadership, claims: list[FakeClaim], shown: Exposition, trouble: SinkError | None
 ) -> None:
     assert shown.registry.get_sample_value("trimtab_leader") == 1

@@ -295,7 +295,7 @@ def test_a_clock_that_jumps_is_doubted_for_a_lease(jump: float) -> None:
     assert world.look(2) == ["clock stable"]
 
 
-def test_what_brokers_allow_for_is_no_jump() -> None:
+def test_a_jump_within_the_brokers_margin_does_not_count() -> None:
     world = settled()
     world.look(50)
     world.ahead += 0.9

@@ -175,7 +175,7 @@ def test_a_rebuild_that_is_interrupted_goes_on_in_its_generation_if_it_made_no_r
     assert job.store.records(job.cluster) == job.journal
 
 
-def test_a_name_that_is_no_text_becomes_no_bundle(job: Job) -> None:
+def test_a_name_that_is_not_utf8_is_not_read_as_a_bundle(job: Job) -> None:
     job.client.hset(keys.ownership_key(job.cluster), b"t/n\xff/0x00000000_0xffffffff", b"{}")
     said = job.open()
     assert job.store.records(job.cluster) == {}
@@ -216,7 +216,7 @@ def test_what_a_broker_says_of_a_generation_beyond_all_is_ignored_and_told(job: 
     assert job.moves(LOW, Epoch(3, 7))
 
 
-def test_a_journal_that_has_taken_such_a_record_up_is_no_source_of_it(job: Job) -> None:
+def test_such_a_record_is_not_restored_from_the_journal_either(job: Job) -> None:
     job.journal = {LOW: owned(ABSURD, B), HIGH: owned(3)}
     job.open()
     assert job.store.records(job.cluster) == {HIGH: owned(3)}

@@ -39,7 +39,7 @@ def clock(server: Server) -> ServerClock:
 
 
 @pytest.mark.parametrize(("there", "back"), [(4.0, 0.0), (0.0, 4.0), (2.0, 2.0)])
-def test_a_slow_answer_is_no_jump(
+def test_a_slow_answer_does_not_count_as_a_clock_jump(
     server: Server, clock: ServerClock, there: float, back: float
 ) -> None:
     clock.look()
@@ -48,7 +48,7 @@ def test_a_slow_answer_is_no_jump(
     assert clock.drift == 0.0
 
 
-def test_a_jump_that_scripts_would_refuse_is_no_time_to_tell_them(
+def test_a_clock_jump_that_scripts_would_refuse_is_not_sent_to_them(
     server: Server, clock: ServerClock
 ) -> None:
     """Though the job's own margin is larger, and it does not doubt."""

@@ -128,7 +128,7 @@ def test_why_says_that_an_operator_asked_and_who_chose_the_broker(to: str) -> No
     assert ("chose" in told.why) is not bool(to)
 
 
-def test_a_refused_request_is_no_wish_of_the_strategy() -> None:
+def test_a_refused_request_of_an_operator_does_not_count_as_a_wish() -> None:
     assert not scene_of(fleet(), {}, Memory(round=asking("nobody"))).wanted
 
 

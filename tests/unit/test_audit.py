@@ -454,7 +454,7 @@ def test_a_command_that_went_with_a_lost_store_is_not_asked_after() -> None:
     assert kinds(*HANDED_OVER, forged, later) == [ViolationKind.UNFOUNDED]
 
 
-def test_a_command_has_its_time_anew_after_a_rebuild() -> None:
+def test_a_command_has_its_full_time_again_after_a_rebuild() -> None:
     started, command = HANDED_OVER[:2], transfer(Epoch(1, 2), 2)
     other = change(f"claim 2.1 Owned {B}", 600, RIGHT)
     assert kinds(*started, command, other, change(f"keep 2.3 Owned {A}", 605)) == []

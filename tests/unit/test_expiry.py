@@ -36,7 +36,7 @@ def test_averages_go_on_after_less_than_a_day() -> None:
     assert rate(taken(2, 4 + FORGET_MS, first.payload)) == [15.0]
 
 
-def test_averages_start_anew_after_a_day_and_so_does_the_order_of_reports() -> None:
+def test_averages_and_the_order_of_reports_start_again_after_a_day() -> None:
     first = taken(7, 5)
     assert taken(7, 5 + FORGET_MS, first.payload)[:2] == taken(7, 5 + FORGET_MS)[:2]
     assert rate(taken(2, 5 + FORGET_MS, first.payload)) == [20.0]

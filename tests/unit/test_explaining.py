@@ -280,7 +280,7 @@ def test_the_broker_that_sheds_for_an_idle_one_says_so() -> None:
     assert nearest(told) == ("threshold.lower_boundary", True, False)
 
 
-def test_a_line_behind_which_the_lower_boundary_waits_is_no_way_out() -> None:
+def test_no_threshold_is_suggested_that_the_lower_boundary_would_undo() -> None:
     """With a higher threshold no broker is above it, and a sheds for the sake of d all the same."""
     view = cluster(a=even(0.7, 1, 1), b=even(0.52, 1, 1), c=even(0.52, 1, 1), d=even(0.2, 1, 1))
     for boundary, setting in ((False, "threshold.threshold"), (True, None)):
@@ -717,7 +717,7 @@ def test_a_bundle_that_is_too_large_is_divided() -> None:
     assert nearest(told) == ("split.max_rate", 60.0, 100.1)
 
 
-def test_next_to_nothing_is_no_limit_to_round() -> None:
+def test_a_tiny_limit_is_not_rounded_to_zero() -> None:
     found = raise_setting(Settings.parse({"split.max_rate": 0.0}), "split.max_rate", 5e-324, "")
     assert found is not None
     assert found.then == 5e-324

@@ -31,7 +31,7 @@ def test_what_was_acknowledged_lately_counts_from_when_it_was_asked_for() -> Non
     assert not look(noted(REPLICA_WAIT_MS + 1), HERE, NOW, 70, [replica(50)], 1).in_touch
 
 
-def test_an_acknowledgement_of_less_is_none_however_new_it_looks() -> None:
+def test_an_acknowledgement_of_too_little_does_not_count_however_new_it_is() -> None:
     late = noted(100, 51, heard_ago_ms=REPLICA_WAIT_MS + 1)
     assert look(late, HERE, NOW, 70, [replica(50)], 1) == (False, "")
 

@@ -163,7 +163,7 @@ def test_what_is_being_merged_has_made_its_room_already() -> None:
     assert pairs(replace(view, records={})) == [(3, 4), (6, 7)]
 
 
-def test_other_namespaces_are_let_be() -> None:
+def test_other_namespaces_are_not_changed() -> None:
     """Each is judged by its own size."""
     elsewhere = [name.replace("t/n", "t/m") for name in PARTS[:4]]
     there = [Bundle(name=name, topics=2) for name in elsewhere]
@@ -311,7 +311,7 @@ def test_what_was_merged_looks_for_no_other_place() -> None:
 
 @pytest.mark.parametrize("order", [*permutations(range(3))])
 @pytest.mark.parametrize("batches", [1, 3])
-def test_a_whole_is_no_half_in_whatever_order_its_journal_is_read(
+def test_a_whole_bundle_is_not_taken_for_a_child_in_any_order_of_the_journal(
     order: tuple[int, ...], batches: int
 ) -> None:
     """Its parts' ends are on other partitions of the topic."""

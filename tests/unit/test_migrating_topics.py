@@ -212,7 +212,7 @@ def test_new_topics_of_a_migrated_scope_are_created_on_green(state: MigrationSta
     assert not it.takes_new(OTHERS[1])
 
 
-def test_topics_that_had_migrated_before_are_none_of_the_whole() -> None:
+def test_topics_that_had_migrated_before_do_not_count_for_the_whole() -> None:
     whole = replace(RUNNING, apart=("public/orders", OTHERS[1]))
     left = [TOPIC, PARTITION, OTHERS[0], OTHERS[2], OTHERS[1], f"{OTHERS[1]}-partition-0"]
     assert not any(whole.has(topic) or whole.takes_new(topic) for topic in left)

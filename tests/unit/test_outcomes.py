@@ -114,7 +114,7 @@ def test_without_a_usable_id_nothing_is_done_and_no_outcome_told(name: str) -> N
     assert [b"invalid-id" in r.payload for r in rows if r.tag == Tag.DEAD_LETTER] == [True]
 
 
-def test_what_no_round_decides_in_time_expires_and_is_asked_no_more() -> None:
+def test_what_no_round_decides_in_time_expires_and_is_dropped() -> None:
     it = two_each()
     assert after(it, 2000, said(IntentKind.PAUSE), unload())[1:] == [("1", "accepted", "")]
     assert it.memory.round.asked_moves == {ONE: ""}
@@ -125,7 +125,7 @@ def test_what_no_round_decides_in_time_expires_and_is_asked_no_more() -> None:
     assert moves(rows) == []
 
 
-def test_a_split_that_no_round_decides_in_time_is_asked_no_more() -> None:
+def test_a_split_that_no_round_decides_in_time_is_dropped() -> None:
     it = two_each()
     after(it, 2000, said(IntentKind.PAUSE), said(IntentKind.SPLIT, id="s", bundle=ONE))
     assert {*it.memory.round.asked} == {ONE}

@@ -84,7 +84,7 @@ def test_a_much_longer_interval_takes_a_broker_out_of_the_view_once() -> None:
     assert too_long([180.0] * 100, learned([5.0] * 100)) == 1
 
 
-def test_a_backlog_is_no_silence() -> None:
+def test_a_backlog_does_not_count_as_silence() -> None:
     it = cluster()
     it.receive([snapshot_row("a:1", {}, at_ms=1_000)], 0)
     later = snapshot_row("a:1", {}, at_ms=3_601_000)._replace(accepted=720)

@@ -338,7 +338,7 @@ def test_what_a_living_broker_serves_stays_its_own_whatever_was_divided_and_merg
     assert served.items() <= after.items()
 
 
-def test_bundles_that_only_leave_holes_are_let_be() -> None:
+def test_bundles_that_only_leave_holes_are_not_merged() -> None:
     """A namespace whose brokers are claiming it for the first time."""
     assert rebuild_records({LOW: record(1)}, {}, [{Y: record(1)}], NEW).records == {Y: record(1)}
 

@@ -189,7 +189,7 @@ def test_hits_in_a_row_do_not_count_across_another_strategy() -> None:
     assert moved == [False, True]
 
 
-def test_averages_start_anew_when_their_strategy_returns() -> None:
+def test_averages_start_again_when_their_strategy_returns() -> None:
     """Threshold's average is of its own rounds: one that it missed for hours is no average."""
     it = cluster(
         {

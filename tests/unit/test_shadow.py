@@ -122,7 +122,7 @@ def test_where_both_have_moved_alike_their_worlds_are_one() -> None:
     assert elsewhere(it) == {}
 
 
-def test_a_champions_move_that_came_to_nothing_leaves_no_trace() -> None:
+def test_a_failed_move_of_the_active_strategy_leaves_no_trace_in_the_shadow() -> None:
     unhurt = {"round.move_deadline": 30.0, "breaker.enabled": False}
     it = uneven(AVG | RESTING_TRIED | unhurt)
     held(it, 5000)
@@ -265,7 +265,7 @@ def test_a_bounce_is_a_move_to_a_broker_that_the_bundle_left_within_a_day(
     assert tally.after([], None, hour * HOUR_MS + DAY_MS + 1).left == ()
 
 
-def test_another_bundles_way_is_no_bounce() -> None:
+def test_a_move_of_another_bundle_does_not_count_as_a_bounce() -> None:
     tally = Tally().after([move("x", "a", "b")], 0.1, 0).after([move("y", "b", "a")], 0.1, 1)
     assert tally.bounces == 0
 
@@ -362,7 +362,7 @@ def test_memory_with_a_challenger_survives_its_bytes_and_older_memory_has_none()
     assert unpack(msgspec.msgpack.encode(before), Memory).shadow is None
 
 
-def test_avg_goes_with_avg_in_a_challenger_too() -> None:
+def test_avg_goes_with_avg_in_a_shadow_too() -> None:
     with pytest.raises(InvalidSettings) as raised:
         Settings.parse({"shadow.shedding": "avg"})
     assert raised.value.problems == [

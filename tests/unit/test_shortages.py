@@ -68,7 +68,7 @@ def test_a_drain_that_the_others_cannot_carry_is_a_problem() -> None:
     assert woken(it, 61_000).problems == ()
 
 
-def test_a_drain_that_is_done_is_no_problem_though_the_broker_still_reports() -> None:
+def test_a_finished_drain_is_not_reported_as_a_problem() -> None:
     it = fleet(dict.fromkeys(EIGHTHS, "a:1"))
     it.take([snapshot_row("b:1", {}, cpu=1.0, at_ms=1500)], 1500)
     assert problems_of(it, *drained("b:1")) == []

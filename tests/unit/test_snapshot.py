@@ -84,7 +84,7 @@ def test_a_changed_statistic_is_sampled_once_an_interval() -> None:
     assert told.news.tolist() == [True]
 
 
-def test_a_statistic_that_a_broker_repeats_is_no_sample() -> None:
+def test_a_repeated_statistic_is_not_a_new_sample() -> None:
     told = after(*(arrival(n, report({ONE: 10.0 if n == 0 else 40.0})) for n in range(5)))
     assert told.samples.tolist() == [2]
     assert told.short[RATE_IN].tolist() == [25.0]

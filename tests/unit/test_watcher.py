@@ -38,7 +38,7 @@ def test_a_driver_that_was_cut_off_takes_no_broker_from_its_successor() -> None:
     assert not after(joined(6), lost(5)).memory.liveness.gone
 
 
-def test_nor_does_its_doubt_stay() -> None:
+def test_its_doubt_does_not_stay_either() -> None:
     after_all = after(doubted(6, Doubt.STABLE), doubted(5, Doubt.UNSTABLE))
     assert not after_all.memory.doubts
 
