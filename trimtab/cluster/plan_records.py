@@ -1,8 +1,13 @@
-"""Turns a plan's changes into parts of the round's record; ``why`` is a sentence for people."""
+"""Turns a plan's changes into parts of the round's record; ``why`` is a sentence for people.
+
+A record has each field of its change under the same name, so a new field is written in both only.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Final, TypeVar
 
 from trimtab.plan import Forecast, Held, LandedMove, Merge, Move, Refusal, Repair, Split
 from trimtab.settings import SplitSettings
@@ -18,52 +23,30 @@ from trimtab.wire.planned import (
     SettledMove,
 )
 
+R = TypeVar("R")
+
 _MOST: Final = 1000
 """Held changes of each kind that a record lists."""
 
 
 def record_move(move: Move, why: str) -> PlannedMove:
-    return PlannedMove(
-        bundle=move.bundle,
-        source=move.source,
-        destination=move.destination,
-        reason=move.reason,
-        epoch=move.epoch,
-        why=why,
-    )
-
-
-def record_merge(merge: Merge, why: str) -> PlannedMerge:
-    return PlannedMerge(
-        bundle=merge.bundle,
-        neighbour=merge.neighbour,
-        broker=merge.broker,
-        reason=merge.reason,
-        epoch=merge.epoch,
-        neighbour_epoch=merge.neighbour_epoch,
-        why=why,
-    )
-
-
-def record_refusal(refusal: Refusal) -> RefusedMove:
-    return RefusedMove(
-        bundle=refusal.bundle,
-        source=refusal.source,
-        rule=refusal.rule,
-        destination=refusal.destination,
-    )
+    return _record(PlannedMove, move, why=why)
 
 
 def record_split(split: Split, why: str) -> PlannedSplit:
-    return PlannedSplit(
-        bundle=split.bundle,
-        broker=split.broker,
-        reason=split.reason,
-        epoch=split.epoch,
-        why=why,
-        algorithm=split.algorithm,
-        positions=split.positions,
-    )
+    return _record(PlannedSplit, split, why=why)
+
+
+def record_merge(merge: Merge, why: str) -> PlannedMerge:
+    return _record(PlannedMerge, merge, why=why)
+
+
+def record_repair(repair: Repair, why: str) -> PlannedRepair:
+    return _record(PlannedRepair, repair, why=why)
+
+
+def record_refusal(refusal: Refusal) -> RefusedMove:
+    return _record(RefusedMove, refusal)
 
 
 def record_held(held: Held) -> HeldChanges:
@@ -76,31 +59,9 @@ def record_held(held: Held) -> HeldChanges:
     )
 
 
-def record_repair(repair: Repair, why: str) -> PlannedRepair:
-    return PlannedRepair(
-        bundle=repair.bundle,
-        event=repair.event,
-        broker=repair.broker,
-        reason=repair.reason,
-        epoch=repair.epoch,
-        why=why,
-    )
-
-
 def record_settled(move: LandedMove) -> SettledMove:
-    return SettledMove(
-        bundle=move.bundle,
-        source=move.source,
-        destination=move.destination,
-        round=move.round,
-        seconds=move.seconds,
-        left=_forecast(move.left),
-        joined=_forecast(move.joined),
-    )
-
-
-def _forecast(of: Forecast) -> ForecastRecord:
-    return ForecastRecord(before=of.before, predicted=of.predicted, realised=of.realised)
+    left, joined = _record(ForecastRecord, move.left), _record(ForecastRecord, move.joined)
+    return _record(SettledMove, move, left=left, joined=joined)
 
 
 def record_division(settings: SplitSettings) -> Division:
@@ -110,3 +71,13 @@ def record_division(settings: SplitSettings) -> Division:
         max_throughput=settings.max_throughput,
         difference=settings.difference,
     )
+
+
+def _record(
+    kind: Callable[..., R],
+    value: Move | Split | Merge | Repair | Refusal | LandedMove | Forecast,
+    **further: object,
+) -> R:
+    """A record with the fields of ``value``, and ``further`` ones over them."""
+    named = {each.name: getattr(value, each.name) for each in fields(value)}
+    return kind(**named | further)
