@@ -9,9 +9,8 @@ from urllib.parse import quote
 
 from control.cycles import Going, find_cycles, goes_on, is_blue, living
 from control.green_admin import Ask, NoAnswer, NotAllowed
-from trimtab.cluster.existing import Flaw
 from trimtab.explaining.words import name_some
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.migration.kept import Migrations
 from trimtab.migration.migration import Target
 from trimtab.migration.scopes import CLUSTER, namespace_of

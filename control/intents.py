@@ -13,10 +13,10 @@ import msgspec
 from control.config_import.pulsar_keys import NOT_IMPORTED
 from control.rounds import ClusterRounds
 from sinks.errors import SinkError
-from trimtab.cluster.existing import Existing, Flaw, absences
+from trimtab.cluster.intents.existing import Existing, absences
 from trimtab.cluster.intents.flaws import intent_flaws
 from trimtab.explaining.shortages import estimate_left, say_left
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.nearby import nearby
 from trimtab.policies import host_of, matches
 from trimtab.reasons import Rule

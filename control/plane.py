@@ -49,7 +49,7 @@ from sinks.redis.server.connections import address, redis_client
 from sinks.redis.service_urls import UrlStore
 from sinks.redis.topics import TopicStore
 from streaming.config import JobConfig
-from trimtab.cluster.existing import Existing
+from trimtab.cluster.intents.existing import Existing
 from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.plans.drains import DRAIN_PLANS
 from trimtab.migration.flaws import hosts_of, target_flaws

@@ -76,3 +76,7 @@ class IntentRule(StrEnum):
     """Green has a policy by which it would refuse what migrates."""
     MIGRATION_CYCLE = "migration-cycle"
     """Green itself migrates, and its way leads back here."""
+
+
+Flaw = tuple[IntentRule, str]
+"""A rule that an intent breaks, and what is wrong."""

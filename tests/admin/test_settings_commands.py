@@ -26,7 +26,7 @@ from sinks.kafka.topics import ensure_topics
 from tests.support.kept_topics import KeptTopics
 from tests.support.recorded_batches import START
 from tests.support.recorded_batches import held as round_record
-from trimtab.cluster.existing import Existing
+from trimtab.cluster.intents.existing import Existing
 from trimtab.cluster.job_settings import to_record
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import Epoch

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from trimtab.cluster.batch import Batch
-from trimtab.cluster.existing import Existing
 from trimtab.cluster.intents.apply import Applied, Refused, apply_intent
+from trimtab.cluster.intents.existing import Existing
 from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.state import ClusterState
 from trimtab.state.memory import Memory

@@ -12,8 +12,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from trimtab.cluster.existing import Existing, absences, concerned, find_above, new_bundles
 from trimtab.cluster.intents.controls import CONTROLS, changed
+from trimtab.cluster.intents.existing import Existing, absences, concerned, find_above, new_bundles
 from trimtab.cluster.intents.flaws import asked_split, intent_flaws
 from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.intents.policies import POLICIES

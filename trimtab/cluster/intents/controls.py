@@ -7,9 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from trimtab.cluster.existing import Flaw
 from trimtab.controls import Controls, Pin
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.control import Intent, IntentKind

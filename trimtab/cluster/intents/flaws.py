@@ -8,7 +8,6 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
-from trimtab.cluster.existing import Flaw
 from trimtab.cluster.intents.controls import CONTROLS, budget_flaws, mode_flaws, pin_flaws
 from trimtab.cluster.intents.migrations import MIGRATION_FLAWS
 from trimtab.cluster.intents.migrations import VERBS as MIGRATION_VERBS
@@ -17,7 +16,7 @@ from trimtab.cluster.intents.settings import SETTINGS, reset_flaws, setting_flaw
 from trimtab.cluster.intents.size import excesses
 from trimtab.cluster.plans.drains import DRAIN_PLANS, drain_plan_flaws
 from trimtab.cluster.plans.verbs import VERBS, plan_flaws
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.model import FULL_RANGE_END, InvalidName, namespace_of, parse_bundle
 from trimtab.settings import Settings
 from trimtab.settings.words import BY_POSITIONS

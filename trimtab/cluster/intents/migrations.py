@@ -7,8 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from trimtab.cluster.existing import Flaw
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.migration.flaws import scope_flaws, target_flaws
 from trimtab.migration.kept import Migrations
 from trimtab.migration.life import MigrationEvent, MigrationState, allows

@@ -7,10 +7,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from trimtab.cluster.existing import Flaw
 from trimtab.cluster.intents.controls import changed
 from trimtab.cluster.intents.patterns import pattern_problem
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
 from trimtab.state.memory import Memory

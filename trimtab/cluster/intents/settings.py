@@ -7,9 +7,8 @@ from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Final
 
-from trimtab.cluster.existing import Flaw
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.nearby import nearby
 from trimtab.settings import Settings, Value, contradictions
 from trimtab.settings.setting import InvalidSettings

@@ -11,13 +11,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from trimtab.cluster.existing import Flaw
 from trimtab.cluster.plans.drain_cost import count_handovers, count_owned
 from trimtab.cluster.plans.effect import predict_seconds
 from trimtab.cluster.plans.keeping import is_drain, remember
 from trimtab.cluster.plans.progress import advance
 from trimtab.controls import Mode
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.kept_plans.kept_plan import (
     Effect,
     KeptPlan,

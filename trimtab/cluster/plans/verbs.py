@@ -7,12 +7,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from trimtab.cluster.existing import Flaw
 from trimtab.cluster.plans.drains import begin_drains, release_drains
 from trimtab.cluster.plans.keeping import is_drain, remember
 from trimtab.cluster.plans.progress import skip_waiting, unasked
 from trimtab.controls import Mode
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.kept_plans.kept_plan import Effect, KeptPlan, Step, StepKind, StepState, undo_id
 from trimtab.kept_plans.life import PlanEvent, PlanState, allows
 from trimtab.nearby import nearby

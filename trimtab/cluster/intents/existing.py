@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.model import FULL_RANGE_END, HashRange, namespace_of, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.ownership import State
 from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.ownership import Record
-
-Flaw = tuple[IntentRule, str]
-"""A rule that an intent breaks, and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
