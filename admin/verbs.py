@@ -55,8 +55,8 @@ Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait until it is do
 Id = Annotated[
     str, typer.Option("--id", help="Your name for the request, which is carried out once.")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")]
-After = Annotated[str, typer.Option(help="Those after this one, as the last page says.")]
+Limit = Annotated[int, typer.Option(min=1, max=1_000, help="The most to list.")]
+After = Annotated[str, typer.Option(help="Continue after this name; a page that is cut shows it.")]
 Unchecked = Annotated[
     bool, typer.Option("--unchecked", help="Do not check it before; the job checks it too.")
 ]

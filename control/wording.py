@@ -122,8 +122,10 @@ WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.FAILURE_DOMAIN: _domain,
     IntentKind.APPROVE: lambda intent: f"carry out the plan {intent.plan}",
     IntentKind.REJECT: lambda intent: f"reject the plan {intent.plan}",
-    IntentKind.CANCEL: lambda intent: f"call off what of the plan {intent.plan} has not begun",
-    IntentKind.UNDO: lambda intent: f"take back what the plan {intent.plan} has moved",
+    IntentKind.CANCEL: lambda intent: (
+        f"cancel the steps of the plan {intent.plan} that have not begun"
+    ),
+    IntentKind.UNDO: lambda intent: f"move back what the plan {intent.plan} has moved",
     IntentKind.DRAIN_PLAN: _plan_drain,
     IntentKind.RESTART_PLAN: _plan_drain,
     IntentKind.PIN: _pin,

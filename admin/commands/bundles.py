@@ -26,11 +26,13 @@ Bundle = Annotated[str, typer.Argument(help="tenant/namespace/0x…_0x…")]
 @reads
 def list_bundles(  # noqa: PLR0913 - the options of a command line
     session: Session,
-    broker: Annotated[str, typer.Option(help="Owned by this one.")] = "",
+    broker: Annotated[str, typer.Option(help="Only bundles of this broker.")] = "",
     namespace: Annotated[str, typer.Option(help="tenant/namespace.")] = "",
-    state: Annotated[State | None, typer.Option(help="With this state of the record.")] = None,
+    state: Annotated[
+        State | None, typer.Option(help="Only bundles whose record is in this state.")
+    ] = None,
     unserved: Annotated[
-        bool, typer.Option("--unserved", help="That no broker serves now.")
+        bool, typer.Option("--unserved", help="Only bundles without a serving broker.")
     ] = False,
     limit: Limit = 100,
     after: After = "",
@@ -74,7 +76,7 @@ def describe_bundle(session: Session, bundle: Bundle) -> Shown:
 def history(
     session: Session,
     bundle: Bundle,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many rounds.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="The most rounds to list.")] = 20,
 ) -> Shown:
     """Show what the last hundred rounds did with a bundle, the newest first."""
     found = session.get("history", subject=_checked(bundle), limit=limit)

@@ -23,7 +23,7 @@ _STYLES: Final[Mapping[str, str]] = {"well": "green", Grade.LOOK: "yellow", Grad
 @cluster_commands.command("list")
 @reads
 def list_clusters(session: Session) -> Shown:
-    """List the clusters that have rounds lately."""
+    """List the clusters that had rounds recently."""
     found = session.ask("GET", "/clusters")
     return Shown(found, found, _COLUMNS)
 
@@ -32,7 +32,7 @@ def list_clusters(session: Session) -> Shown:
 def status(
     session: Session, name: Annotated[str, typer.Argument(help="Only this cluster.")] = ""
 ) -> Shown:
-    """Say whether clusters are well, and what to type next if not; 6 if somebody must act."""
+    """Say whether clusters are well, and what to type if not; exit code 6 if a person must act."""
     wanted = name or session.asked_cluster
     if wanted:
         session.asked_cluster = wanted

@@ -28,7 +28,9 @@ config_commands = typer.Typer(help="The settings of a cluster, and files.", no_a
 @reads
 def show_settings(
     session: Session,
-    changed: Annotated[bool, typer.Option("--changed", help="Not those at their default.")] = False,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="Only settings that differ from their default.")
+    ] = False,
 ) -> Shown:
     """Show the settings in force, and where each comes from: default, file or intent."""
     found = [each for each in session.get("settings") if not changed or each["source"] != "default"]
@@ -55,7 +57,7 @@ def set_values(
 @acts
 def reset(
     _: Session,
-    names: Annotated[list[str] | None, typer.Argument(help="By either name.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="trimtab's or Pulsar's name.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All settings.")] = False,
 ) -> Change:
     """Return settings to what the job was started with."""
@@ -66,7 +68,7 @@ def reset(
 
 @config_commands.command("validate")
 def validate(file: Annotated[Path, typer.Argument(help="A TOML file of settings.")]) -> None:
-    """Say all that is wrong with a settings file; 2 if something is."""
+    """List every problem of a settings file; exit code 2 if there is one."""
     _load(file)
     typer.echo(f"{file} is valid", err=True)
 
@@ -90,9 +92,9 @@ def diff(
 @config_commands.command("import")
 def import_broker_conf(
     file: Annotated[Path, typer.Argument(help="A Pulsar broker.conf.")],
-    every: Annotated[bool, typer.Option("--all", help="Defaults too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print defaults too.")] = False,
 ) -> None:
-    """Print the settings a broker.conf means, as tables for --config; 2 if one cannot be taken."""
+    """Print a broker.conf as settings for --config; exit code 2 if a value cannot be used."""
     try:
         found = import_conf(parse(file.read_bytes().decode("iso-8859-1")))
     except OSError as error:

@@ -45,7 +45,7 @@ def list_contexts(output: OutputOption = Output.TABLE) -> None:
 
 @context_commands.command("use")
 def use(name: Name) -> None:
-    """Make a context the one that applies without --context."""
+    """Choose the context that commands use without --context."""
     found = _read()
     _require(found, name)
     write_contexts(locate_file(), found.model_copy(update={"current": name}))

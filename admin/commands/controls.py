@@ -111,7 +111,7 @@ def set_budget(
     tenant: Tenant,
     moves: Annotated[int, typer.Argument(min=0, help="In plans.tenant_period; 0: none moves.")],
 ) -> Change:
-    """Say how many bundles of a tenant may move."""
+    """Set how many bundles of a tenant may move."""
     return Change("PUT", f"budgets/{tenant}", {"moves": moves})
 
 

@@ -90,7 +90,7 @@ def plan(  # noqa: PLR0913 - the options of the command
     backlog: Backlog = 0,
     errors: Errors = 0.05,
 ) -> Shown:
-    """Check a migration without beginning it: all that is wrong is named, and green is asked."""
+    """Check a migration without starting it: names every problem, and asks green."""
     urls = (service_url, service_url_tls, broker_service_url, broker_service_url_tls)
     body = _body(scope, urls, wave, backlog, errors)
     found = session.ask("POST", session.path("migrations"), body, {"dryRun": True})
@@ -110,7 +110,7 @@ def start(  # noqa: PLR0913 - the options of the command
     backlog: Backlog = 0,
     errors: Errors = 0.05,
 ) -> Change:
-    """Begin a migration; the answer is its id."""
+    """Start a migration; prints its id."""
     urls = (service_url, service_url_tls, broker_service_url, broker_service_url_tls)
     return Change("POST", "migrations", _body(scope, urls, wave, backlog, errors))
 
@@ -140,7 +140,7 @@ def status(session: Session, migration: OptionalMigration = "") -> Shown:
 @migration_commands.command("pause")
 @acts
 def pause(_: Session, migration: Migration) -> Change:
-    """Begin with no further topic; those that were terminated go on."""
+    """Start no further topic; topics that were terminated go on to green."""
     return Change("POST", f"migrations/{migration}/pause")
 
 
@@ -154,7 +154,7 @@ def resume(_: Session, migration: Migration) -> Change:
 @migration_commands.command("rollback")
 @acts
 def roll_back(_: Session, migration: Migration) -> Change:
-    """Take back the topics of which green has taken no write; the others go on."""
+    """Bring back the topics that were not written on green; the others go on."""
     return Change("POST", f"migrations/{migration}/rollback")
 
 

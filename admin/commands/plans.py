@@ -84,14 +84,14 @@ def reject(_: Session, plan: Plan) -> Change:
 @plan_commands.command("cancel")
 @acts
 def cancel(_: Session, plan: Plan) -> Change:
-    """Call off what of a plan has not begun."""
+    """Cancel the steps of a plan that have not begun."""
     return Change("POST", f"plans/{plan}/cancel")
 
 
 @plan_commands.command("undo")
 @acts
 def undo(_: Session, plan: Plan) -> Change:
-    """Take back what a plan has moved, as a new plan."""
+    """Make a plan that moves back what this plan has moved."""
     return Change("POST", f"plans/{plan}/undo")
 
 

@@ -29,7 +29,7 @@ _CHANGES: Final = {
 @reads
 def list_rounds(
     session: Session,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="The most to list.")] = 20,
 ) -> Shown:
     """List the last rounds, the newest first."""
     found = session.get("rounds", limit=limit)

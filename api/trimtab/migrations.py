@@ -98,7 +98,7 @@ def get_migration(cluster: str, migration: str, context: InContext) -> dict[str,
 
 @own_migrations.post("/{migration:path}/pause")
 def pause(cluster: str, migration: str, how: HowToChange) -> Change:
-    """Begin with no further topic; those that were terminated go on."""
+    """Start no further topic; topics that were terminated go on to green."""
     return how.ask(IntentKind.MIGRATION_PAUSE, cluster, migration=migration)
 
 
@@ -110,7 +110,7 @@ def resume(cluster: str, migration: str, how: HowToChange) -> Change:
 
 @own_migrations.post("/{migration:path}/rollback")
 def roll_back(cluster: str, migration: str, how: HowToChange) -> Change:
-    """Take back the topics of which green has taken no write; the others go on, and are named in
+    """Bring back the topics that were not written on green; the others go on, and are named in
     the report."""
     return how.ask(IntentKind.MIGRATION_ROLL_BACK, cluster, migration=migration)
 

@@ -72,13 +72,13 @@ def reject(cluster: str, plan: str, how: HowToChange) -> Change:
 
 @own_plans.post("/{plan}/cancel")
 def cancel(cluster: str, plan: str, how: HowToChange) -> Change:
-    """Call off what of an approved plan has not begun."""
+    """Cancel the steps of an approved plan that have not begun."""
     return how.ask(IntentKind.CANCEL, cluster, plan=plan)
 
 
 @own_plans.post("/{plan}/undo")
 def undo(cluster: str, plan: str, how: HowToChange) -> Change:
-    """Take back what a plan has moved and is still where it put it, as a new plan."""
+    """Make a plan that moves back what this plan has moved, if it is still there."""
     return how.ask(IntentKind.UNDO, cluster, plan=plan)
 
 

@@ -18,8 +18,8 @@ LEASE: Final = Metric(
 LAPSES: Final = Metric(
     "trimtab_agent_lease_lapses",
     MetricKind.COUNTER,
-    "Times everything was given up because the lease had a gap: 1 after a start, which begins "
-    "without a lease.",
+    "Times the broker stopped serving everything because its lease had a gap: 1 after a start, "
+    "which begins without a lease.",
     _EACH,
 )
 SEEDED: Final = Metric(
@@ -61,7 +61,7 @@ HANDOVER: Final = Metric(
 REPORT_AGE: Final = Metric(
     "trimtab_agent_report_age_seconds",
     MetricKind.GAUGE,
-    "Time since the load was last looked at for a report.",
+    "Time since the agent last measured the load for a report.",
     _EACH,
 )
 REPORTS: Final = Metric(

@@ -10,7 +10,7 @@ REQUESTS: Final = Metric(
     "trimtab_api_requests",
     MetricKind.COUNTER,
     "Requests answered, by method and template of the path, HTTP status, and the caller's role. "
-    "What is no path of the API counts as other.",
+    "Paths that the API does not have count as other.",
     ("method", "path", "status", "role"),
 )
 REQUEST_SECONDS: Final = Metric(

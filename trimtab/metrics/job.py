@@ -433,7 +433,7 @@ MIGRATION_BACKLOG: Final = Metric(
 MIGRATION_STEPS: Final = Metric(
     "trimtab_migration_steps",
     MetricKind.GAUGE,
-    "Steps of topics that brokers have tried in these migrations, by result: done, failed.",
+    "Steps of topics that brokers have tried, by result: done, failed.",
     ("cluster", "result"),
 )
 MIGRATIONS_STOPPED: Final = Metric(
@@ -445,8 +445,8 @@ MIGRATIONS_STOPPED: Final = Metric(
 MIGRATION_IDLE: Final = Metric(
     "trimtab_migration_idle_seconds",
     MetricKind.GAUGE,
-    "Longest time for which a migration that runs, or goes back, has come no further: no step "
-    "done, no topic found, no wave begun. A new driver goes on counting.",
+    "Longest time for which a migration that runs, or goes back, has made no progress: no step "
+    "done, no topic found, no wave begun. A new driver continues the count.",
     ("cluster",),
 )
 CLOCK_DRIFT: Final = Metric(

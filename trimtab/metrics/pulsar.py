@@ -68,8 +68,8 @@ UNLOADED_BUNDLES: Final = Metric(
 UNLOAD_BREAKDOWN: Final = Metric(
     "pulsar_lb_unload_broker_breakdown",
     MetricKind.COUNTER,
-    "The same by result and reason: Success by reason, Failure for moves that the store refused, "
-    "Skip for rounds that asked for none.",
+    "Bundle moves by result and reason: Success by reason, Failure for moves that the store "
+    "refused, Skip for rounds that asked for none.",
     (*_BROKER, "result", "reason"),
 )
 SPLIT_BUNDLES: Final = Metric(
@@ -81,7 +81,7 @@ SPLIT_BUNDLES: Final = Metric(
 SPLIT_BREAKDOWN: Final = Metric(
     "pulsar_lb_bundles_split_breakdown",
     MetricKind.COUNTER,
-    "The same by result and reason.",
+    "Splits by result and reason.",
     (*_BROKER, "result", "reason"),
 )
 

@@ -16,7 +16,7 @@ kafka_commands = typer.Typer(help="trimtab's own topics on Kafka.", no_args_is_h
 
 @kafka_commands.command("create-topics")
 def create_topics(config: Config = None) -> None:
-    """Make the Kafka topics that are missing; 6 if one that exists would make the job wrong."""
+    """Create missing Kafka topics; exit code 6 if an existing one would make the job wrong."""
     try:
         settings = load_config(config)
         ensured = create_missing(settings.kafka.bootstrap, settings.kafka.client)
