@@ -56,7 +56,7 @@ class Target(BaseModel, extra="forbid"):
 
 
 class Contexts(BaseModel, extra="forbid"):
-    """All contexts, and the name of the one that applies where none is given."""
+    """All contexts, and the name of the one that is used where none is given."""
 
     current: str = ""
     context: dict[str, Target] = {}

@@ -92,7 +92,7 @@ MOST_SCOPES: Final = 20
 
 
 def standing_notes(scope: str, target: Target, kept: Migrations) -> Iterator[str]:
-    """What a migration of a scope would leave where it is, as it has migrated before."""
+    """Notes on what a migration of a scope leaves where it is, because it migrated before."""
     greens = defaultdict[str, list[str]](list)
     for each in kept.inside(scope):
         greens["" if each.target == target else each.target.web].append(each.scope)

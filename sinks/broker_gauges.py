@@ -51,7 +51,7 @@ class BrokerGauges(Collector):
             yield family
 
     def text(self) -> bytes:
-        """All of them in Prometheus' text format."""
+        """All gauges in Prometheus' text format."""
         lines = [line for metric in self._rows for line in self._lines(metric)]
         return "".join(lines).encode()
 

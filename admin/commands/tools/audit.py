@@ -34,7 +34,7 @@ def audit(  # noqa: PLR0913 - the options of a command line
     json: Annotated[bool, typer.Option("--json", help="A line each, for programs.")] = False,
     config: Config = None,
 ) -> None:
-    """Check by the journal that every bundle had one owner at most; 6 if a rule was broken."""
+    """Check in the journal that no bundle had two owners; exit code 6 if a rule was broken."""
     broken = 0
     try:
         settings = load_config(config)

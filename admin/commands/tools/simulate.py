@@ -171,7 +171,7 @@ def _seeds(each: Sequence[int] | None, span: str | None) -> list[int]:
 def _refuse_beside_curve(
     strategies: Sequence[str] | None, html: Path | None, settings: Mapping[str, object]
 ) -> None:
-    """Raises ValueError for what a curve has no use for."""
+    """Raise ValueError for options that a curve does not use."""
     given = [name for name, value in (("--strategy", strategies), ("--html", html)) if value]
     given += [f"--set {_SETTINGS}{name}" for name in curves.TARGET_NAMES if name in settings]
     if given:

@@ -24,7 +24,7 @@ from trimtab.wire.ownership import Record
 
 
 def note_granted(memory: Memory, plan: Plan, settings: Settings, now_ms: int) -> Memory:
-    """The memory after a round decided."""
+    """The memory after a round granted or refused changes of kept plans."""
     if not any(each.state in UNDER_WAY for each in memory.plans):
         return memory
     granted = {split.bundle: "" for split in plan.splits}
