@@ -1,5 +1,7 @@
 """The metrics of the job: every name that its dashboards, alerts and code may use.
 
+It is one long list, in the order of a batch, so that a name is found and compared in one place.
+
 Labels stay few: clusters, brokers and closed sets of reasons, never a tenant or a topic; of bundles
 only the twenty that one topic keeps busy.
 """
