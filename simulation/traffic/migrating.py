@@ -127,7 +127,7 @@ class MigratingBroker(TrafficBroker):
 
     def _check_lost(self, target: Target, topic: str) -> None:
         """Raise TopicLost if this cluster's file has nothing of a topic of a bundle that is served:
-        made anew, it would give its entries numbers that consumers have seen."""
+        made again, it would give its entries numbers that consumers have seen."""
         with self.desk.lock:
             if self.desk.token(topic) is None or self.desk.log.look(topic) is not None:
                 return
@@ -147,7 +147,7 @@ class MigratingBroker(TrafficBroker):
     def give_back(self, topic: str, target: Target) -> GivenBack:
         """End the topic here and send its clients to ``target``, unless it has taken a write, or
         has gone on to another cluster, which may have; then nothing changes. What ends is told with
-        its subscriptions, each time anew: the answer may be lost."""
+        its subscriptions, each time again: the answer may be lost."""
         log = self.desk.log
         if topic == self._asked_of:
             # Nothing was written elsewhere: it is served here again.
@@ -266,7 +266,7 @@ class MigratingBroker(TrafficBroker):
                 return None
             self.desk.restores.pop(topic, None)
             if step is not Step.REOPEN and self.desk.log.look(topic) is None:
-                # Its users have deleted it, or the file is new; nobody makes it here meanwhile.
+                # Its users have deleted it, or the file is new; it is not made here meanwhile.
                 return None
             with self._changing(topic, make=True) as known:
                 return self.desk.log.step(known, step, target)

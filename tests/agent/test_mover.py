@@ -212,7 +212,7 @@ def test_a_topic_of_a_later_wave_is_listed_and_left(place: Place) -> None:
 
 
 def test_topics_that_had_migrated_before_stay_where_they_are(place: Place) -> None:
-    """The whole cluster goes elsewhere; what is made anew goes where the rest of its scope went."""
+    """The whole cluster goes elsewhere; what is made again goes where its scope went."""
     place.storage.topic(ONE)
     place.migrate(scope=ONE)
     place.look()
@@ -238,7 +238,7 @@ def test_a_bundle_all_of_whose_topics_had_migrated_is_not_named_again(place: Pla
 
 
 def test_a_step_that_takes_long_is_logged(place: Place) -> None:
-    """A broker that asks a slow green loses its lease, and nobody saw why."""
+    """A broker that asks a slow green loses its lease, and no log said why."""
     place.storage.topic(ONE)
     place.migrate()
     create_on = place.broker.create_on
@@ -351,7 +351,7 @@ def test_a_topic_that_stayed_and_drains_is_counted_by_a_later_migration_of_its_s
     assert "take back one" not in place.look()
 
 
-def test_a_rollback_makes_a_removed_topic_anew(place: Place) -> None:
+def test_a_rollback_makes_a_removed_topic_again(place: Place) -> None:
     place.storage.topic(ONE)
     place.migrate()
     place.look()

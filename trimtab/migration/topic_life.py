@@ -54,7 +54,7 @@ class TopicEvent(StrEnum):
     """Sends the client who asks for a new topic to green, where it is created: green has it alone,
     and a rollback leaves it there."""
     STAY = "stay"
-    """Found that green has taken a write of it: it migrates on, whatever becomes of the rest."""
+    """Found that green has taken a write of it: it goes on to green, even if the rest returns."""
     LOSE = "lose"
     """Found that blue has lost it, so that nothing can come back: green keeps it."""
 
@@ -79,7 +79,7 @@ class Given(StrEnum):
 
 
 class Effect(NamedTuple):
-    """What one event makes of a topic."""
+    """The effect of one event on a topic."""
 
     state: TopicState
     given: Given = Given.NOTHING
@@ -149,7 +149,7 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
         _S.MIGRATED: MappingProxyType(_judged(_S.MIGRATED)),
     }
 )
-"""What each event makes of a topic in each state; all others are refused."""
+"""The state of a topic after each event; all others are refused."""
 
 MAY_ENLIST: Final = frozenset({MigrationState.RUNNING, MigrationState.PAUSED})
 """States of a migration in which topics are enlisted (Given.NEW)."""
