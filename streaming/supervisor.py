@@ -35,8 +35,8 @@ def _send(message: str) -> None:
         return
     # "@" stands for the zero byte that an abstract address begins with.
     address = "\0" + address[1:] if address.startswith("@") else address
-    # A supervisor that does not listen is no reason to stop.
+    # The job goes on without a supervisor that listens.
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        # One that listens and does not read does not count either.
+        # It must not wait for one that listens and does not read.
         sender.setblocking(False)
         sender.sendto(message.encode(), address)

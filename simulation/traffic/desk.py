@@ -221,7 +221,7 @@ class Desk:
             return
         assert entry is not None
         self.attached.attach(key, work.session, entry, topic.fence)
-        # A topic that is deleted and made anew has other entries.
+        # A topic that is deleted and made again has other entries.
         numbered = f"{self.log.identity}/{topic.id}"
         work.answers.append(Subscribed(*key, self.log.cluster, entry, numbered))
         work.wake.add(topic.name)

@@ -183,8 +183,8 @@ class MigratingBroker(TrafficBroker):
             raise CannotMigrate(str(error)) from error
 
     def create(self, topic: str) -> bool:
-        """Make the topic, or make it anew after it was given back; whether it was not there. Raises
-        CannotMigrate too for what must not be handed over: a topic whose clients are sent
+        """Make the topic, or make it again after it was given back; whether it was not there.
+        Raises CannotMigrate too for what must not be handed over: a topic whose clients are sent
         elsewhere, who would go round in a circle, and one that was used here before."""
         if topic == self._asked_of:
             raise CannotMigrate("it would come from here: green is the cluster that is left")

@@ -180,7 +180,7 @@ class TopicLog:
         return Topic(name, made.lastrowid or 0, active, Target(), -1, 0, fence)
 
     def hand_over(self, topic: Topic) -> Topic:
-        """The topic, which begins anew for the clients of another cluster."""
+        """The topic, which begins again for the clients of another cluster."""
         standing, urls = Standing.ACTIVE, Target()
         place = (standing.value, msgspec.json.encode(urls), topic.next, topic.id)
         self._file.execute(_STAND, place)

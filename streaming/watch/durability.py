@@ -26,7 +26,7 @@ class Durability:
         self._client = client
         self._shown = shown
         self._told = False
-        # It is not known whether it is durable.
+        # Not known before the first look.
         shown.set(metrics.DURABLE, math.nan)
 
     def look(self) -> None:

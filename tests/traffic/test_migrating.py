@@ -431,7 +431,7 @@ def test_a_consumer_reads_a_topic_that_was_deleted_and_made_anew_from_its_beginn
         send(client, producer, 1)
         arrived(inbox, 2)
         assert green.homes[0].broker.delete(TOPIC)
-        eventually(lambda: green.homes[0].broker.desk.find(TOPIC), "it is made anew", 20)
+        eventually(lambda: green.homes[0].broker.desk.find(TOPIC), "it is made again", 20)
         eventually(lambda: green.homes[0].broker.backlog(TOPIC) == {"s": 0}, "with its reader", 20)
         send(client, producer, 2)
         arrived(inbox, 3)
