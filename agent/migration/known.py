@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from agent.migration.taking import Case
-from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target
 from trimtab.migration.scope_index import ScopeIndex
 from trimtab.migration.scopes import is_system
@@ -109,14 +108,13 @@ class KnownTopics:
             record = records.get(topic)
             if migration is None or (record and record.migration == migration.id):
                 continue
-            if record is None or record.state is TopicState.ACTIVE or self._stayed(record):
+            if record is None or record.state is TopicState.ACTIVE or self._drains(record):
                 yield topic, migration
 
-    def _stayed(self, record: TopicRecord) -> bool:
-        """Whether a topic drains by a migration that was rolled back."""
-        earlier = self.migrations.get(record.migration)
-        is_over = earlier is not None and earlier.state is MigrationState.ROLLED_BACK
-        return is_over and record.stays and record.state in DRAINS
+    def _drains(self, record: TopicRecord) -> bool:
+        """Whether a topic drains by another migration. The store lets a later one have it once that
+        was rolled back, and the topic stays; until then its bundle is not named."""
+        return record.state in DRAINS and record.migration in self.migrations
 
     def left_over(self, bundle: str) -> Iterator[tuple[str, TopicRecord]]:
         """The topics on blue whose migration is remembered no longer, with their records."""

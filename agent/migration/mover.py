@@ -169,13 +169,7 @@ class Mover:
         accepted = all(answer.accepted for answer in self._ask(bundle, changes, keep))
         if accepted and not any(self._known.unlisted(bundle, topics & self._half_done)):
             self._name(bundle, epoch)
-        left_over = tuple(self._known.left_over(bundle))
-        old = (
-            self._records.forget(bundle, epoch, topic, record.migration)
-            for topic, record in left_over
-            if topic not in self._half_done
-        )
-        self._ask(bundle, old, keep)
+        self._ask(bundle, tuple(self._old(broker, bundle, epoch)), keep)
         for case in _paced(self._known.cases(bundle), keep):
             if case.step is not Step.REST or case.topic in self._half_done:
                 self._due.append((bundle, case.topic))
@@ -192,6 +186,18 @@ class Mover:
         for case in _paced(self._known.cases(bundle), keep):
             if case.topic not in topics:
                 yield from self._deleted(bundle, epoch, case)
+
+    def _old(self, broker: Migrating, bundle: str, epoch: Epoch) -> Iterator[TopicChange]:
+        """What is to be asked for topics whose migration is remembered no longer."""
+        for topic, record in tuple(self._known.left_over(bundle)):
+            if topic in self._half_done:
+                # No step of it will follow: those that were held for the last one are let in.
+                try:
+                    broker.release(topic)
+                except CannotMigrate:
+                    continue
+                self._half_done.discard(topic)
+            yield self._records.forget(bundle, epoch, topic, record.migration)
 
     def _deleted(self, bundle: str, epoch: Epoch, case: Case) -> Iterator[TopicChange]:
         """What is to be asked for a topic that its users have deleted."""

@@ -15,6 +15,7 @@ from agent.holdings import Holdings
 from agent.migration.known import KnownTopics
 from agent.migration.mover import IDLE_S, LISTED, PART_S, SLOW_S, Mover
 from agent.migration.port import AskAgain, CannotMigrate
+from agent.migration.records import LOST_S
 from sinks.errors import Closed, StoreUnavailable
 from tests.agent.support import Recorder
 from tests.support.migrating_broker import Log
@@ -349,6 +350,53 @@ def test_a_topic_that_stayed_and_drains_is_counted_by_a_later_migration_of_its_s
     # What it has cannot be taken back by any of them.
     place.store.known["n"] = replace(place.store.known["n"], state=MigrationState.ROLLING_BACK)
     assert "take back one" not in place.look()
+
+
+def test_a_bundle_is_not_named_while_a_topic_of_it_drains_by_an_earlier_migration(
+    place: Place,
+) -> None:
+    """The later one was complete before it was said whether the topic stays."""
+    place.storage.topic(ONE, slow=0).written = 1
+    place.storage.green[ONE] = 1
+    place.migrate(MigrationState.ROLLED_BACK)
+    # As a store has it that went back to before green was asked.
+    place.store.records[ONE] = TopicRecord(state=TopicState.TERMINATED, migration="m")
+    place.store.known["n"] = Migration("n", "c", "t/ns", GREEN, at=1)
+    place.owned_by(B)
+    assert place.look() == ["take back one"]
+    assert (place.store.records[ONE].stays, place.store.marks) == (True, {})
+    place.look()
+    assert (place.store.records[ONE].migration, place.store.marks) == ("n", {("n", BUNDLE): 0})
+
+
+def test_a_topic_of_a_migration_that_nobody_knows_holds_up_no_later_one(place: Place) -> None:
+    place.storage.topic(ONE, slow=0).written = 1
+    place.store.records[ONE] = TopicRecord(state=TopicState.TERMINATED, migration="unknown")
+    place.migrate()
+    assert place.look() == []
+    assert place.store.marks == {("m", BUNDLE): 0}
+
+
+def test_producers_that_were_held_by_a_migration_that_is_forgotten_are_let_in(
+    place: Place,
+) -> None:
+    """No step of it followed, and they waited until the bundle went elsewhere."""
+    place.storage.topic(ONE)
+    place.migrate()
+
+    def fails(topic: str) -> dict[str, int]:
+        raise CannotMigrate(f"cannot ask for {topic}")
+
+    place.broker.replication_backlog = fails  # type: ignore[method-assign]
+    place.look()
+    assert place.broker.held == {ONE}
+    place.store.known = {"other": Migration("other", "c", "t/other", GREEN)}
+    place.clock.advance(LOST_S + 1)
+    place.broker.failing = ["release"]
+    assert place.look() == []
+    assert (place.state(), place.broker.held) == ("active", {ONE})
+    assert place.look() == ["release one"]
+    assert (place.state(), place.broker.held) == ("unknown", set())
 
 
 def test_a_rollback_makes_a_removed_topic_again(place: Place) -> None:
