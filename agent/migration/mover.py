@@ -169,7 +169,7 @@ class Mover:
         accepted = all(answer.accepted for answer in self._ask(bundle, changes, keep))
         if accepted and not any(self._known.unlisted(bundle, topics & self._half_done)):
             self._name(bundle, epoch)
-        self._ask(bundle, tuple(self._old(broker, bundle, epoch)), keep)
+        self._ask(bundle, self._old(broker, bundle, epoch), keep)
         for case in _paced(self._known.cases(bundle), keep):
             if case.step is not Step.REST or case.topic in self._half_done:
                 self._due.append((bundle, case.topic))
