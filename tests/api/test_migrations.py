@@ -44,7 +44,7 @@ def job(kafka: KafkaServer, redis_server: RedisServer) -> Iterator[PromptJob]:
         yield prompt
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def api(job: PromptJob) -> Iterator[TestClient]:
     with TestClient(create_app(Context(job, job.cluster_name))) as client:
         yield client

@@ -26,7 +26,7 @@ from streaming.config import JobConfig, KafkaConfig
 from tests.agent.support import A, B
 from tests.api.prompt_job import PromptJob
 
-EXAMPLES = 4
+EXAMPLES = 2
 """Requests for each path and method."""
 PATIENCE_S = 120
 """Of a request, on a machine that is busy with other tests."""
