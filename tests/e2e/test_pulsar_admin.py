@@ -77,35 +77,34 @@ class BrokerWithTopics(IdleBroker):
         return {at: (0.0,) * 4 for at in positions if span.low <= at < span.high}
 
 
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An API for the parts of the script that change nothing of one another; the job runs without
+    Spark, which changes no answer. Its servers are its own: so is its cluster's name."""
+    folder, settings = tmp_path_factory.mktemp("pulsar-admin"), DEFAULTS.changed(QUICK)
+    with RedisServer(tmp_path_factory.mktemp("redis")) as redis_server:
+        with (
+            KafkaServer(folder / "kafka") as kafka,
+            PlainJob(kafka.bootstrap, redis_server.url, CLUSTER, settings, "q-admin") as job,
+            going_on(job),
+            served(kafka, redis_server, folder) as address,
+        ):
+            yield address
+        assert_no_secret_is_told(redis_server, folder)
+
+
 def test_brokers_settings_and_domains_are_answered_as_pulsar_does(
-    admin_class_path: str, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
+    admin_class_path: str, url: str
 ) -> None:
-    """The first part of the script, which nothing after it changes; the job runs without Spark,
-    which changes no answer."""
+    """The first part of the script, which nothing after it changes."""
     begin, _ = SCRIPT.read_text("utf-8").split("# tenants", 1)
-    settings = DEFAULTS.changed(QUICK)
-    with (
-        PlainJob(kafka.bootstrap, redis_server.url, CLUSTER, settings, "q-admin") as job,
-        going_on(job),
-        served(kafka, redis_server, tmp_path) as url,
-    ):
-        assert_answered_alike(begin, admin_class_path, url)
-    assert_no_secret_is_told(redis_server, tmp_path)
+    assert_answered_alike(begin, admin_class_path, url)
 
 
-def test_migrations_are_answered_as_pulsar_does(
-    admin_class_path: str, kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path
-) -> None:
+def test_migrations_are_answered_as_pulsar_does(admin_class_path: str, url: str) -> None:
     """The last part of the script: a cluster and a namespace are marked, and marked back."""
-    settings = DEFAULTS.changed(QUICK)
-    with (
-        PlainJob(kafka.bootstrap, redis_server.url, CLUSTER, settings, "q-admin") as job,
-        going_on(job),
-        served(kafka, redis_server, tmp_path) as url,
-    ):
-        assert_answered_alike(
-            section(SCRIPT.read_text("utf-8"), "migration"), admin_class_path, url
-        )
+    script = section(SCRIPT.read_text("utf-8"), "migration")
+    assert_answered_alike(script, admin_class_path, url)
 
 
 @pytest.mark.slow
@@ -117,8 +116,8 @@ def test_every_command_is_answered_as_pulsar_does_or_differs_as_documented(
     with ExitStack() as stack:
         stack.callback(driver.kill)
         driver.start()
-        url = stack.enter_context(served(kafka, redis_server, tmp_path))
-        assert_answered_alike(SCRIPT.read_text("utf-8"), admin_class_path, url)
+        address = stack.enter_context(served(kafka, redis_server, tmp_path))
+        assert_answered_alike(SCRIPT.read_text("utf-8"), admin_class_path, address)
     assert_no_secret_is_told(redis_server, tmp_path)
 
 
