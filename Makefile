@@ -6,7 +6,8 @@ DEMO_SECONDS ?= 180
 BIN := .venv/bin
 CORE_TESTS := tests/benchmarks tests/contracts tests/deploy tests/golden tests/model tests/planner \
 	tests/properties tests/simulation tests/sources tests/unit
-BROKERS_TESTS := tests/agent tests/traffic
+SPARK_TESTS := tests/e2e tests/spark
+FAULTS_TESTS := tests/agent tests/faults tests/traffic
 UV_VERSION := 0.13.8
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" build/uv/bin/uv pip compile pyproject.toml \
 	--universal --python-version 3.11 --fork-strategy fewest --generate-hashes --quiet
@@ -27,7 +28,7 @@ check: .venv ## format, lint, types, import contracts, tests, the built wheel
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(MAKE) --no-print-directory --jobs 3 --keep-going --output-sync=target \
-		test-servers test-faults test-core test-brokers types try-wheel
+		test-servers test-spark test-core test-faults types try-wheel
 
 # The tests start JVMs of Kafka and Spark again and again.
 .PHONY: class-archive
@@ -36,13 +37,14 @@ class-archive: jars
 
 # Three at once, and the longest first: tests with servers wait more than they compute. What mostly
 # computes gives way.
-.PHONY: test-faults test-servers test-core test-brokers
+.PHONY: test-faults test-servers test-core test-spark
 test-faults: class-archive
-	$(BIN)/pytest -m "not slow" tests/faults
+	$(BIN)/pytest -m "not slow" $(FAULTS_TESTS)
 test-servers: class-archive
-	$(BIN)/pytest -m "not slow" tests $(patsubst %,--ignore %,tests/faults $(CORE_TESTS) $(BROKERS_TESTS))
-test-brokers: class-archive
-	$(BIN)/pytest -m "not slow" $(BROKERS_TESTS)
+	$(BIN)/pytest -m "not slow" tests $(patsubst %,--ignore %,$(CORE_TESTS) $(FAULTS_TESTS) $(SPARK_TESTS))
+# Spark gives a worker ten seconds to start: these do not give way.
+test-spark: class-archive
+	$(BIN)/pytest -m "not slow" $(SPARK_TESTS)
 test-core:
 	nice $(BIN)/pytest -m "not slow" $(CORE_TESTS)
 
@@ -51,14 +53,12 @@ types: .venv ## types and import contracts
 	nice $(BIN)/mypy
 	nice $(BIN)/lint-imports
 
-# Spark gives a worker ten seconds to start: its test does not give way.
 .PHONY: try-wheel
-try-wheel: wheel class-archive ## the job on separate executors; the wheel in an environment of its own
-	$(BIN)/pytest tests/spark/test_separate_executors.py
+try-wheel: wheel ## the wheel in an environment of its own
 	nice deploy/try_wheel.sh
 
 .PHONY: slow
-slow: setup ## the longer tests that neither `make test` nor `make faults` runs; twenty times the examples
+slow: setup ## the longer tests that neither `make test` nor `make faults` runs; fifty times the examples
 	$(BIN)/pytest -m "slow and not pulsar" --ignore tests/faults
 	$(BIN)/pytest --hypothesis-profile long -o timeout=1800 -m "not slow" tests/planner tests/properties
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from deploy import jars
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
@@ -25,7 +23,6 @@ MASTER = "local-cluster[2,1,1024]"
 FLEET = Profile(brokers=3, bundles=12, namespaces=1, low=0.2, high=0.8)
 
 
-@pytest.mark.slow
 def test_commands_come_out(kafka: KafkaServer, redis_server: RedisServer, tmp_path: Path) -> None:
     jars.fetch()
     file = write_settings(tmp_path, kafka.bootstrap, redis_server.url, spark={"master": MASTER})
