@@ -4,13 +4,11 @@ ever while the claim is held."""
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 import streaming.query_runner
 from sinks.kafka.publisher import Outgoing, Publisher
-from streaming.job import check_services
 from streaming.query.batch import BatchWriter
-from streaming.query.spark_checks import check_checkpoint, check_connector
 from streaming.shutdown import FAILED
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
@@ -19,16 +17,6 @@ from trimtab.wire import keys
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
 
 CLUSTER = "checkpoints"
-
-
-def test_what_a_job_has_written_it_goes_on_from(
-    running: Running, publisher: Publisher, spark: SparkSession
-) -> None:
-    check_services(running.config)
-    check_connector(spark, running.config)
-    check_checkpoint(spark, running.config)
-    run_for_a_batch(running, publisher)
-    check_checkpoint(spark, running.config)
 
 
 @pytest.mark.slow
@@ -51,12 +39,6 @@ def test_a_query_that_never_gets_to_a_batch_does_not_hold_the_claim_for_ever(
     assert running.metric("trimtab_query_restarts_total") == 2
     said = capfd.readouterr()
     assert "no batch was done in 3 attempts" in said.out + said.err
-
-
-def run_for_a_batch(running: Running, publisher: Publisher) -> None:
-    with running:
-        report(publisher, 1)
-        running.await_metric(1, "trimtab_load_reports_total", cluster=CLUSTER)
 
 
 def report(publisher: Publisher, sequence: int) -> None:

@@ -24,6 +24,7 @@ from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.config import load_config
 from streaming.query.broker_operator import BrokerOperator
+from streaming.query.spark_checks import check_checkpoint, check_connector
 from streaming.shutdown import FAILED, OK
 from tests.support.jobs import QUICK, write_settings
 from tests.support.opening import keep_alive, let_in
@@ -52,9 +53,12 @@ def running(
     return Running(load_config(file), spark)
 
 
+@pytest.mark.slow
 def test_it_decides_and_goes_on_where_it_was(
-    running: Running, publisher: Publisher, redis_server: RedisServer
+    running: Running, publisher: Publisher, redis_server: RedisServer, spark: SparkSession
 ) -> None:
+    check_connector(spark, running.config)
+    check_checkpoint(spark, running.config)
     with redis_client(redis_server.url) as client:
         store = OwnershipStore(client)
         keep_alive(client, CLUSTER, HELD)
@@ -72,6 +76,7 @@ def test_it_decides_and_goes_on_where_it_was(
             )
             before = running.batches(CLUSTER)[-1]
             generation = running.metric("trimtab_generation")
+        check_checkpoint(spark, running.config)
         with running:
             report(publisher, last)
             running.await_metric(
@@ -95,6 +100,7 @@ def test_it_decides_and_goes_on_where_it_was(
     assert_same_from_exports(running, after.query)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_schema_is_refused(
     running: Running,
     publisher: Publisher,

@@ -86,7 +86,7 @@ EVENTS: Final = {
     "trimtab_restored_records": "streaming/test_rebuilding.py",
     "trimtab_sink_waits": "streaming/test_batch.py",
     "trimtab_skipped_clusters": "streaming/test_batch.py",
-    "trimtab_splits": "spark/test_splits.py",
+    "trimtab_splits": "spark/together/test_splits.py",
     "trimtab_unexplained_rounds": "streaming/test_explanations.py",
     "pulsar_lb_bundles_split": "streaming/test_what_a_round_shows.py",
     "pulsar_lb_bundles_split_breakdown": "streaming/test_what_a_round_shows.py",

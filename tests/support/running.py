@@ -9,10 +9,12 @@ import msgspec
 import redis
 from pyspark.sql import SparkSession
 
+from simulation.replay.batch_records import decode_batches
 from simulation.replay.batches import Replay, distinct
 from simulation.replay.recorded import RecordedTopics
 from sinks.exposition import Exposition
 from sinks.kafka.publisher import Outgoing, Publisher
+from sources.records import Record
 from streaming.config import JobConfig
 from streaming.driver import Driver
 from streaming.job import check_services
@@ -35,16 +37,24 @@ class Running:
         self._spark = spark
         self.topics = RecordedTopics(config.kafka.bootstrap)
         self.exit_codes: list[int] = []
+        self._recorded: list[Record] = []
+        """What was read so far of trimtab.rounds: tests look at its end several times a second."""
 
     def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
         check_services(self.config)
         self.shown = Exposition()
         self.job = Driver(self.config, self._spark, self.shown, Shutdown(), self.exit_codes.append)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
         self.job.stop()
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the job does not stop"
@@ -73,9 +83,16 @@ class Running:
         """What was recorded of the batches in which the cluster held a round."""
         return [
             batch
-            for batch in distinct(self.topics.batches())
+            for batch in self.all_batches()
             if any(record.cluster == cluster for record in batch.rounds)
         ]
+
+    def all_batches(self) -> list[BatchRecord]:
+        """Each batch once."""
+        known = self._recorded[-1].offset + 1 if self._recorded else 0
+        low, high = self.topics.whole(keys.ROUNDS)
+        self._recorded += self.topics.between(keys.ROUNDS, 0, max(low, known), high)
+        return list(distinct(decode_batches(self._recorded)))
 
     def replayed(self, query: str) -> Replay:
         """An undisturbed run fed the query's recorded batches."""

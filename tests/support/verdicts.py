@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 
 import redis
 
 from simulation.replay.batches import Replay, distinct, rounds_of
 from simulation.replay.recorded import RecordedTopics
+from simulation.replay.run import Readers
 from streaming.config import JobConfig
 from tests.support.commands import changes, in_streams, published, sent
 from trimtab.ownership import Event
@@ -20,11 +22,13 @@ from trimtab.wire.rounds import RoundRecord
 def replayed(topics: RecordedTopics, config: JobConfig, query: str) -> Replay:
     """An undisturbed run fed the query's recorded batches: it decided and remembered the same."""
     replay = Replay(config.intake_settings(), config.round_settings())
-    for batch in distinct(topics.batches()):
-        if batch.query == query:
-            again = rounds_of(replay.run(batch.at, topics.read_by(batch)))
-            then = {record.cluster: record for record in batch.rounds}
-            assert again == then, f"batch {batch.batch}: {_differences(then, again)}"
+    # One for each partition: one for all would begin anew with each batch.
+    with Readers(partial(RecordedTopics, config.kafka.bootstrap)) as readers:
+        for batch in distinct(topics.batches()):
+            if batch.query == query:
+                again = rounds_of(replay.run(batch.at, readers.read_by(batch)))
+                then = {record.cluster: record for record in batch.rounds}
+                assert again == then, f"batch {batch.batch}: {_differences(then, again)}"
     return replay
 
 

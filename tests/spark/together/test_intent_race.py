@@ -13,24 +13,21 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import redis
 from fastapi.testclient import TestClient
 from pyspark.sql import SparkSession
 
 from api.app import create_app
 from api.context import Context
 from control.plane import ControlPlane
-from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.process import Process
-from deploy.redis_server import RedisServer
-from simulation.fleet import Fleet, FleetSettings
 from simulation.load_model import load_model
 from simulation.profile import Profile
-from simulation.replay.batches import distinct
 from sinks.redis.ownership_store import OwnershipStore
-from sinks.redis.server.connections import redis_client
-from streaming.config import JobConfig, load_config
-from tests.support.jobs import QUICK, write_settings
+from streaming.config import JobConfig
+from streaming.query.spark_checks import check_checkpoint
+from tests.spark.together.conftest import Stage
 from tests.support.opening import let_in
 from tests.support.running import PATIENCE, Running
 from tests.support.verdicts import assert_nothing_was_done_twice
@@ -47,6 +44,7 @@ FLEET = Profile(
 """Uneven: automatic rounds move bundles too."""
 AT_ONCE = 8
 """Requests that wait for an answer at a time."""
+MOVING = ("round.shedding=avg", "round.placement=avg")
 
 
 @contextmanager
@@ -84,47 +82,45 @@ def answers(client: httpx2.Client) -> bool:
         pytest.param(100, as_process, id="a hundred", marks=pytest.mark.slow),
     ],
 )
-def test_each_intent_has_one_outcome(  # noqa: PLR0913 - the fixtures
+def test_each_intent_has_one_outcome(
+    stage: Stage,
     spark: SparkSession,
-    kafka: KafkaServer,
-    redis_server: RedisServer,
-    tmp_path: Path,
+    client: redis.Redis,
     number: int,
     serve: Callable[[JobConfig, str, Path], AbstractContextManager[httpx2.Client]],
 ) -> None:
-    cluster = f"raced-{number}"
-    file = write_settings(tmp_path, kafka.bootstrap, redis_server.url, QUICK)
-    config = load_config(file)
+    cluster, running = f"raced-{number}", stage.running
     model = load_model(FLEET)
-    fleet = Fleet(model, FleetSettings(kafka.bootstrap, redis_server.url, cluster, 0.5))
-    bundles = sorted(model.bundles)
-    running = Running(config, spark)
-    with redis_client(redis_server.url) as client, ExitStack() as stack:
-        store = OwnershipStore(client)
-        let_in(client, cluster, 1)
+    fleet, bundles = stage.fleet(model, cluster), sorted(model.bundles)
+    store = OwnershipStore(client)
+    let_in(client, cluster, 1)
+    with ExitStack() as stack:
         fleet.start()
         stack.callback(fleet.stop)
-        with running:
-            eventually(lambda: served(store, cluster), "all owned", PATIENCE, pause=0.5)
-            running.await_metric(1, "trimtab_rounds_total", cluster=cluster)
-            brokers = sorted(fleet.snapshot().brokers)
-            apis = [stack.enter_context(serve(config, cluster, file)) for _ in range(2)]
-            pool = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
-            first = [pool.submit(ask, apis, cluster, bundles, brokers, n) for n in range(number)]
-            for each in first[: number // 2]:
-                each.result(PATIENCE)
+        eventually(lambda: served(store, cluster), "all owned", PATIENCE, pause=0.5)
+        running.await_metric(1, "trimtab_rounds_total", cluster=cluster)
+        stage.set(cluster, *MOVING)
+        brokers = sorted(fleet.snapshot().brokers)
+        config = running.config
+        apis = [stack.enter_context(serve(config, cluster, stage.file)) for _ in range(2)]
+        pool = stack.enter_context(ThreadPoolExecutor(AT_ONCE))
+        first = [pool.submit(ask, apis, cluster, bundles, brokers, n) for n in range(number)]
+        for each in first[: number // 2]:
+            each.result(PATIENCE)
         # The driver has stopped, and the others' requests come while there is none.
-        with running:
-            for each in first:
-                each.result(PATIENCE)
-            eventually(
-                lambda: finals(running, cluster).keys() >= {name(n) for n in range(number)},
-                "an outcome of each",
-                PATIENCE,
-                pause=0.5,
-            )
-            running.pause(cluster)
-            running.await_rest(client, cluster)
+        running.stop()
+        check_checkpoint(spark, config)
+        running.start()
+        for each in first:
+            each.result(PATIENCE)
+        eventually(
+            lambda: finals(running, cluster).keys() >= {name(n) for n in range(number)},
+            "an outcome of each",
+            PATIENCE,
+            pause=0.5,
+        )
+        running.pause(cluster)
+        running.await_rest(client, cluster)
         assert set(finals(running, cluster).values()) == {1}
         assert_nothing_was_done_twice(running.topics, client, cluster)
 
@@ -161,7 +157,7 @@ def finals(running: Running, cluster: str) -> Counter[str]:
     """How many final outcomes trimtab.rounds has of each request."""
     return Counter(
         each.id
-        for batch in distinct(running.topics.batches())
+        for batch in running.all_batches()
         for each in batch.outcomes
         if each.cluster == cluster and each.final and each.id.startswith("race/")
     )

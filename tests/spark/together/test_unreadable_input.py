@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import msgspec
 import pytest
@@ -13,10 +14,12 @@ from confluent_kafka.admin._resource import ResourceType
 from pyspark.sql import SparkSession
 from structlog.testing import capture_logs
 
-from deploy.kafka_server import KafkaServer
-from simulation.replay.batches import Replay, distinct
+from simulation.replay.batches import Replay
+from simulation.replay.recorded import RecordedTopics
+from simulation.replay.run import Readers
 from tests.spark import corpus
 from tests.spark.corpus import Bad, Headers
+from tests.spark.together.conftest import Stage
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.state import broker_snapshots, cluster_snapshots
@@ -32,20 +35,20 @@ ORDER = (1, 2, 4, 3, 2, 5, 5, 7, 6)
 
 
 @pytest.fixture
-def producer(kafka: KafkaServer) -> Producer:
-    return Producer({"bootstrap.servers": kafka.bootstrap, "message.max.bytes": 20 << 20})
+def producer(stage: Stage) -> Producer:
+    return Producer({"bootstrap.servers": stage.kafka, "message.max.bytes": 20 << 20})
 
 
-def test_poison_touches_nobody(
-    running: Running, spark: SparkSession, kafka: KafkaServer, producer: Producer
-) -> None:
+def test_poison_touches_nobody(stage: Stage, spark: SparkSession, producer: Producer) -> None:
+    """The last of this job: its checkpoint is read, and all its batches are run once more."""
+    running = stage.running
     bad = {
         keys.LOAD_REPORTS: corpus.reports(CLUSTER, said("poisoner:1", 1)),
         keys.CONTROL: corpus.intents(CLUSTER),
         keys.OWNERSHIP: corpus.changes(CLUSTER, bundle(0)),
     }
-    with capture_logs() as lines, running:
-        raise_the_limit(kafka)
+    with capture_logs() as lines:
+        raise_the_limit(stage.kafka)
         for i, sequence in enumerate(ORDER):
             for broker in BROKERS:
                 send_report(producer, broker, sequence)
@@ -65,6 +68,7 @@ def test_poison_touches_nobody(
         # Others' topics and these: a batch is over once the next one's record is there.
         end = running.topics.end(keys.ROUNDS)
         eventually(lambda: running.topics.end(keys.ROUNDS) > end + 1, "more batches", PATIENCE)
+        running.stop()
 
     every_poison_is_told_once(running, bad)
     doubted = [line for line in lines if line["event"] == "a load report is not believed"]
@@ -109,10 +113,11 @@ def clean(running: Running, query: str) -> Replay:
     """What the good reports alone make of an empty state, in the same batches."""
     replay = Replay(running.config.intake_settings(), running.config.round_settings())
     subjects = {f"{CLUSTER}/{broker}".encode() for broker in BROKERS}
-    for batch in distinct(running.topics.batches()):
-        if batch.query == query:
-            read = running.topics.read_by(batch)
-            replay.run(batch.at, [record for record in read if record.key in subjects])
+    with Readers(partial(RecordedTopics, running.config.kafka.bootstrap)) as readers:
+        for batch in running.all_batches():
+            if batch.query == query:
+                read = readers.read_by(batch)
+                replay.run(batch.at, [record for record in read if record.key in subjects])
     return replay
 
 
@@ -149,12 +154,12 @@ def said(broker: str, sequence: int) -> bytes:
     )
 
 
-def raise_the_limit(kafka: KafkaServer) -> None:
+def raise_the_limit(kafka: str) -> None:
     """As an operator with giant reports might: the job has its own."""
     entry = ConfigEntry(
         "max.message.bytes", str(20 << 20), incremental_operation=AlterConfigOpType.SET
     )
     topic = ConfigResource(ResourceType.TOPIC, keys.LOAD_REPORTS, incremental_configs=[entry])
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin = AdminClient({"bootstrap.servers": kafka})
     for done in admin.incremental_alter_configs([topic]).values():
         done.result(10)
