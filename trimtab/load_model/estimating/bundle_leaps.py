@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimating.estimates import Estimates, locate_keys
 from trimtab.load_model.estimating.leap_record import LeapRecord, close_leaps, open_leaps
 from trimtab.load_model.estimating.runs import find_level_before_run
-
-_FIRST_S: Final = 900.0
-"""Age (s) at which a bundle's leap is believed while no more have lasted than passed: one of
-unknown kind is as likely as not to last as long again as it has lasted. Shorter: the first bursts
-of a fleet are answered; longer: the first bundle that gets busier for good is answered late."""
 
 
 def record_leaps(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
@@ -27,7 +20,7 @@ def record_leaps(past: LeapRecord, before: Estimates, after: Estimates, now_ms: 
 def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int) -> tuple[Floats, Bools]:
     """(m,) levels with those before leaps that may pass, and which bundles these are."""
     level, passing = estimates.level, np.zeros(len(estimates.keys), np.bool_)
-    young = record.young(now_ms, _FIRST_S)
+    young = record.young(now_ms)
     if not young.any():
         return level, passing
     at, here = locate_keys(estimates, record.keys[young])

@@ -7,9 +7,9 @@ lasted   = it did not
 wait     = twice the shortest age beyond which no more leaps returned than lasted: twice, as the
            longest bursts are rare, and few of them are known
 Leaps that begin together count as one. A leap younger than the wait is a burst that may pass. In a
-fleet whose leaps last, or that has had almost none, there is no wait, unless the caller wants one
-for leaps up that come one by one while no more have lasted than returned. Leaps that are found
-together, more of them than come so close by chance, are an event.
+fleet whose leaps last there is no wait; where no more have lasted than returned, leaps up that come
+one by one wait for a quarter of an hour. Leaps that are found together, more of them than come so
+close by chance, are an event.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ bursts are answered before their nature is known."""
 _CLOSE_S: Final = 75.0
 """Time within which leaps are found together: a round, and what reports differ by. Shorter: an
 event seems to be single leaps; longer: bursts that happen to meet seem to be an event."""
+_FIRST_S: Final = 900.0
+"""Age (s) at which a leap up that comes by itself is believed while no more have lasted than
+returned: one of unknown kind is as likely as not to last as long again as it has lasted. Shorter:
+the first bursts and backups of a fleet are answered; longer: what gets busier for good is answered
+late."""
 _JOINING_S: Final = 300.0
 """Time after an event in which further leaps belong to it: under noise some are found late."""
 
@@ -78,15 +83,11 @@ class LeapRecord:
             return 0.0
         return min(2 * (*_EDGES_S, _HORIZON_S)[int(doubted[-1]) + 1], _HORIZON_S)
 
-    def young(self, now_ms: int, first_s: float = 0.0) -> Bools:
-        """(k,) whether each open leap may still pass.
-
-        ``first_s``: how old (s) a leap up that comes by itself must be at least, while no more
-        leaps have lasted than returned.
-        """
+    def young(self, now_ms: int) -> Bools:
+        """(k,) whether each open leap may still pass."""
         trusted = self.lasted > sum(self.returned)
         first = (self.after > self.before) & ~self._in_event() & (not trusted)
-        wait_s = np.maximum(self.wait_s, np.where(first, first_s, 0.0))
+        wait_s = np.maximum(self.wait_s, np.where(first, _FIRST_S, 0.0))
         young: Bools = now_ms - self.since_ms < 1000.0 * wait_s
         return young
 

@@ -27,10 +27,6 @@ _FAR: Final = 5.0
 _LEAST: Final = 0.05
 """Parts of a limit that it must be. Lower: what is misjudged of bundles begins spells; higher:
 backups of little weight are answered."""
-_FIRST_S: Final = 900.0
-"""Age (s) at which an excess is believed while no more have lasted than passed: one of unknown kind
-is as likely as not to last as long again as it has lasted. Shorter: the first backup of a fleet is
-answered; longer: what is wrong with a broker for good is answered late."""
 
 
 class Excess(NamedTuple):
@@ -71,7 +67,7 @@ def note_spells(past: LeapRecord, found: Excess, now_ms: int) -> tuple[LeapRecor
     record = close_leaps(past, here, over, now_ms)
     record = open_leaps(record, keys[begins], (np.zeros(int(begins.sum())), off[begins]), now_ms)
     at = np.searchsorted(keys, record.keys)
-    held = record.young(now_ms, _FIRST_S) & ~found.full[order][at] & (record.before == 0)
+    held = record.young(now_ms) & ~found.full[order][at] & (record.before == 0)
     record = replace(record, before=np.where(held, 0.0, record.after))
     passing[order[at[held]]] = True
     return record, passing
