@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 from urllib.parse import quote
 
+from control.client_urls import client_flaws
 from control.cycles import Going, find_cycles, goes_on, is_blue, living
 from control.green_admin import Ask, NoAnswer, NotAllowed
 from trimtab.explaining.words import name_some
@@ -51,13 +52,15 @@ def green_flaws(
 ) -> Iterator[Flaw]:
     """What is wrong with green, as it answers now; ``brokers`` are blue's, as host:port.
 
-    ``asked``: `control.green_admin.ask`, or what `asking` there returns. Green must answer, have a
-    broker, be another cluster, let each of ``tenants`` that it has be there, and send nothing of
-    what is ``going`` back to blue, by itself or by others; a namespace that alone goes, nowhere.
+    ``asked``: `control.green_admin.ask`, or what `asking` there returns. Green must answer, take
+    clients where they would be sent, have a broker, be another cluster, let each of ``tenants``
+    that it has be there, and send nothing of what is ``going`` back to blue, by itself or by
+    others; a namespace that alone goes, nowhere.
     """
-    web = target.web
+    web, clusters = target.web, list[str]()
     try:
         alive = living(web, asked)
+        clusters += alive
         if not any(alive.values()):
             problem = f"target: {web} has no broker that is alive"
             yield IntentRule.UNREACHABLE_TARGET, problem
@@ -72,6 +75,7 @@ def green_flaws(
         yield IntentRule.TARGET_ACCESS, f"target: {error}"
     except NoAnswer as error:
         yield IntentRule.UNREACHABLE_TARGET, f"target: {error}"
+    yield from client_flaws(target, clusters, brokers, asked)
 
 
 def _cycle_flaws(web: str, brokers: Collection[str], going: Going, asked: Ask) -> Iterator[Flaw]:

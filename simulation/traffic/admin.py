@@ -7,6 +7,7 @@ DELETE persistent/T/N/NAME                          with all that it has; 412 if
 POST  persistent/T/N/NAME/give-back                 ClusterUrl: end it, unless it took a write
 GET   persistent/T/N/NAME/stats                     messages, backlogs, whether it has migrated
 GET   clusters, brokers/CLUSTER                     its own cluster, and the ids of its brokers
+GET   clusters/CLUSTER                              where that listens
 GET   broker-stats/load-report                      as the agent has sent it last
 All below /admin/v2/. And what `trimtab api` answers of migrations, to find clusters that migrate in
 a circle, but for their waves:
@@ -96,7 +97,7 @@ class Admin:
         self._server.server_close()
         self._thread.join(10.0)
 
-    def answer(self, method: str, path: str, body: bytes) -> Reply:
+    def answer(self, method: str, path: str, body: bytes) -> Reply:  # noqa: C901 - a row for each
         """Answer a request."""
         kind, *names = path.partition("?")[0].removeprefix(PREFIX).split("/")
         match method, kind, [unquote(name) for name in names]:
@@ -106,6 +107,8 @@ class Admin:
                 return Reply(204)
             case "GET", "clusters", []:
                 return Reply(200, msgspec.json.encode([self._broker.cluster]))
+            case "GET", "clusters", [name] if name == self._broker.cluster:
+                return Reply(200, msgspec.json.encode(self._broker.home.urls()))
             case "GET", "brokers", [name] if name == self._broker.cluster:
                 return Reply(200, msgspec.json.encode(self._broker.peers))
             case "GET", "broker-stats", ["load-report"]:

@@ -47,7 +47,7 @@ class MigratingBroker(TrafficBroker):
         """``home``: its own cluster's URLs, where clients go that green gives back; ``access``:
         with what green is asked."""
         super().__init__(log, own, host, web_url, pulsar_url)
-        self._home, self._access = home, access
+        self.home, self._access = home, access
         self._greens: dict[Target, Green] = {}
         self._asked_of = ""
         """The topic for which green is being asked. Who asks this broker for it meanwhile is this
@@ -61,7 +61,7 @@ class MigratingBroker(TrafficBroker):
     @property
     def peers(self) -> list[str]:
         """The ids of its cluster's brokers, as it was started with them: alive or not."""
-        return sorted(hosts_of(self._home.serviceUrl))
+        return sorted(hosts_of(self.home.serviceUrl))
 
     def topics_of(self, bundle: str) -> list[str]:
         with self.desk.lock:
@@ -118,7 +118,7 @@ class MigratingBroker(TrafficBroker):
     def take_back(self, topic: str, target: Target) -> bool:
         self._check_lost(target, topic)
         with self._asking(topic):
-            given = self._green(target).give_back(topic, self._home)
+            given = self._green(target).give_back(topic, self.home)
         if given.ended:
             with self._changing(topic) as known:
                 for name in given.subscriptions:

@@ -57,7 +57,8 @@ def url() -> Iterator[str]:
 
 
 def urls(web: str) -> dict[str, str]:
-    return {"serviceUrl": web, "brokerServiceUrl": "pulsar://green:6650"}
+    """Of a green that takes clients where its web service is."""
+    return {"serviceUrl": web, "brokerServiceUrl": web.replace("http:", "pulsar:")}
 
 
 def begin(api: TestClient, here: str, url: str, **more: object) -> Any:
@@ -242,7 +243,7 @@ def test_clients_that_find_no_way_to_green_are_noted(
 ) -> None:
     """They would be redirected to no URL at all."""
     here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
-    tls = {"serviceUrl": url, "brokerServiceUrlTls": "pulsar+ssl://green:6651"}
+    tls = {"serviceUrl": url, "brokerServiceUrlTls": url.replace("http:", "pulsar+ssl:")}
     body = {"target": tls, "scope": "t/ten"}
     [first, *_] = api.post(here, json=body, params={"dryRun": True}).json()["notes"]
     said = "clients that connect {} TLS, as they may here, find no way there"
@@ -272,9 +273,11 @@ def test_green_is_asked_once_for_each_thing(api: TestClient, job: PromptJob) -> 
         here = f"/trimtab/v1/clusters/{job.cluster_name}/migrations"
         assert api.post(here, json=body, params={"dryRun": True}).status_code == 200
     assert sorted(each.path for each in heard) == [
+        "/trimtab/v1/caller",
         "/trimtab/v1/clusters/green/migrations",
         "brokers/green",
         "clusters",
+        "clusters/green",
         "clusters/green/migrate",
         "namespaces/t/three",
         "tenants/t",
@@ -308,7 +311,7 @@ def test_a_cluster_is_marked_as_migrated_with_the_urls_of_green_and_no_other_is(
     both = {
         **urls(url),
         "serviceUrlTls": "https://green:8443",
-        "brokerServiceUrlTls": "pulsar+ssl://green:6651",
+        "brokerServiceUrlTls": url.replace("http:", "pulsar+ssl:"),
     }
     with (
         run_prompt_job(kafka, redis_server) as green_job,

@@ -82,7 +82,8 @@ def places_of(
     places = {
         "cluster": cluster,
         "green-web": green,
-        "green-service": "pulsar://green.example:6650",
+        "green-service": f"pulsar://{green.partition('://')[2]}",
+        "green-secure": f"pulsar+ssl://{green.partition('://')[2]}",
     }
     for number, (broker, web, service) in enumerate(brokers, 1):
         places[f"broker-{number}"] = broker

@@ -94,6 +94,36 @@ def test_an_example_cluster_can_be_green_of_a_plan(blue: Town, green: Town) -> N
     assert (rule, said.endswith("green is blue")) == ("invalid-target", True)
 
 
+def test_where_clients_would_be_sent_must_be_green(tmp_path: Path, blue: Town, green: Town) -> None:
+    """They would come back here for ever, or make their topics anew on a third cluster."""
+    own = [host for home in blue.homes for host in (home.name, home.url.partition("://")[2])]
+    again = blue.homes[1].url.replace(LOOPBACK, "localhost")
+
+    def flaws(url: str) -> list[tuple[str, str]]:
+        to = Target(serviceUrl=green.urls.serviceUrl, brokerServiceUrl=url)
+        return [(rule, said) for rule, said in green_flaws(to, own, ["t"], ask, Going("t/ns"))]
+
+    assert flaws(green.url) == flaws(green.homes[1].url.replace(LOOPBACK, "localhost")) == []
+    assert flaws(again) == [
+        (
+            "invalid-target",
+            f"brokerServiceUrl: {again} is a broker of the cluster that is left, by another name: "
+            "green is blue",
+        )
+    ]
+    with town(tmp_path, "teal") as teal:
+        [(rule, said)] = flaws(teal.url)
+    assert rule == "invalid-target"
+    assert said.startswith(
+        f"brokerServiceUrl: {teal.url} is not what green says of itself: {green.url}; "
+    )
+    for home in green.homes:
+        home.server.stop()
+    assert flaws(green.url) == [
+        ("unreachable-target", f"brokerServiceUrl: nobody listens at {green.url}")
+    ]
+
+
 def test_green_that_does_not_answer_or_serves_nothing_is_a_reason(
     green: Town, broker: MigratingBroker, client: Client
 ) -> None:

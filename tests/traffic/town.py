@@ -128,7 +128,7 @@ class Town:
         return Target(
             serviceUrl=f"http://{','.join(home.name for home in self.homes)}",
             brokerServiceUrl=self.url,
-            brokerServiceUrlTls=f"pulsar+ssl://{self.name}:6651",
+            brokerServiceUrlTls=self.url.replace("pulsar:", "pulsar+ssl:"),
         )
 
     @property

@@ -47,7 +47,7 @@ def test_a_migration_runs_in_waves_is_rolled_back_and_says_what_stays(
     ):
         eventually(lambda: agent.serves(BUNDLE), "served", PATIENCE, pause=0.5)
         stage.running.await_metric(1, "trimtab_rounds_total", cluster=CLUSTER)
-        to = ["--service-url", url, "--broker-service-url", "pulsar://green:6650"]
+        to = ["--service-url", url, "--broker-service-url", url.replace("http:", "pulsar:")]
         said = ["migration", "start", "--scope", "t/ns", "--wave", WAVE, *to]
         begun = trimtab(*said, "--id", "m", "--wait", str(PATIENCE), "--execute")
         assert begun.exit_code == 0, begun.output
