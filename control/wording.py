@@ -93,6 +93,16 @@ def _start_migration(intent: Intent) -> str:
     return f"take the topics of {intent.scope} to {where}{waves}"
 
 
+def _roll_back(intent: Intent) -> str:
+    back = f"roll the migration {intent.migration} back"
+    if not intent.alone:
+        return f"{back}: topics return of which green has no write"
+    return (
+        f"{back} and give green up: topics return without asking it; what it has taken of them is "
+        "not here, and if it still runs both clusters take writes"
+    )
+
+
 def _flag_cluster(intent: Intent) -> str:
     if not intent.migrated:
         return "set where the cluster's topics would go, and roll back what takes them there"
@@ -135,9 +145,7 @@ WORDS: Final[Mapping[IntentKind, Callable[[Intent], str]]] = {
     IntentKind.MIGRATION_START: _start_migration,
     IntentKind.MIGRATION_PAUSE: lambda intent: f"pause the migration {intent.migration}",
     IntentKind.MIGRATION_RESUME: lambda intent: f"go on with the migration {intent.migration}",
-    IntentKind.MIGRATION_ROLL_BACK: lambda intent: (
-        f"roll the migration {intent.migration} back: topics return of which green has no write"
-    ),
+    IntentKind.MIGRATION_ROLL_BACK: _roll_back,
     IntentKind.CLUSTER_MIGRATION: _flag_cluster,
     IntentKind.NAMESPACE_MIGRATION: _flag_namespace,
 }

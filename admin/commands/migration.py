@@ -48,6 +48,15 @@ Errors = Annotated[
     float, typer.Option(min=0.0, max=1.0, help="Largest share of steps that may fail.")
 ]
 
+WithoutGreen = Annotated[
+    bool,
+    typer.Option(
+        "--without-green",
+        help="Green is gone for good: topics come back without asking it, also of a rollback that "
+        "waits for it. What green took of them is lost; if it still runs, both take writes.",
+    ),
+]
+
 
 def _body(
     scope: str,
@@ -153,9 +162,10 @@ def resume(_: Session, migration: Migration) -> Change:
 
 @migration_commands.command("rollback")
 @acts
-def roll_back(_: Session, migration: Migration) -> Change:
+def roll_back(_: Session, migration: Migration, without_green: WithoutGreen = False) -> Change:
     """Bring back the topics that were not written on green; the others go on."""
-    return Change("POST", f"migrations/{migration}/rollback")
+    query = {"withoutGreen": True} if without_green else {}
+    return Change("POST", f"migrations/{migration}/rollback", query=query)
 
 
 @migration_commands.command("report")

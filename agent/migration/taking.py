@@ -8,7 +8,7 @@ The order is always: what harms nobody, then the record, then what cannot be tak
   drain      redirect drained subscriptions; record what is left; if nothing is: remove the topic
   release    record; let producers in
   take back  end it on green; record; serve it here again, if green had taken no write; what blue
-             has lost stays on green, and is recorded so
+             has lost stays on green, and is recorded so; a green that is given up is not asked
 A record that is refused means that others decided meanwhile, or that the answer to the same request
 was lost: the broker follows the record that stands, as it does one that was granted. A broker that
 crashes after the record finds it when the bundle is loaded (`restore`), before it serves a client.
@@ -145,6 +145,10 @@ def _release(broker: Migrating, case: Case, ask: Ask) -> None:
 
 
 def _take_back(broker: Migrating, case: Case, ask: Ask) -> None:
+    if case.migration.alone:
+        log.warning("a topic comes back without green, which is given up", topic=case.topic)
+        _follow(broker, case, ask(TopicEvent.REOPEN, NOTHING_LEFT))
+        return
     try:
         is_back = broker.take_back(case.topic, case.green)
     except TopicLost as error:

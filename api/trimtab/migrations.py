@@ -109,10 +109,21 @@ def resume(cluster: str, migration: str, how: HowToChange) -> Change:
 
 
 @own_migrations.post("/{migration:path}/rollback")
-def roll_back(cluster: str, migration: str, how: HowToChange) -> Change:
+def roll_back(
+    cluster: str,
+    migration: str,
+    how: HowToChange,
+    without_green: bool = Query(
+        False,
+        alias="withoutGreen",
+        description="Give green up: topics return without asking it. What it has taken of them is "
+        "not here, and if it still runs both clusters take writes. Also while it is rolled back.",
+    ),
+) -> Change:
     """Bring back the topics that were not written on green; the others go on, and are named in
     the report."""
-    return how.ask(IntentKind.MIGRATION_ROLL_BACK, cluster, migration=migration)
+    kind = IntentKind.MIGRATION_ROLL_BACK
+    return how.ask(kind, cluster, migration=migration, alone=without_green)
 
 
 def _told(cluster: str, migration: str, context: InContext) -> Told:

@@ -288,6 +288,24 @@ def test_a_rollback_brings_back_what_green_has_taken_no_write_of(place: Place) -
 
 
 @pytest.mark.parametrize("state", ["terminated", "draining", "migrated"])
+def test_a_topic_comes_back_without_a_green_that_is_given_up(place: Place, state: str) -> None:
+    """A rollback whose green is gone had no end, and nobody took the topic's writes."""
+    place.storage.topic(ONE, slow=0, done=9).written = 0 if state == "migrated" else 9
+    place.migrate()
+    while place.state() != state:
+        place.look()
+    place.storage.green[ONE] = 7
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.store.known["m"] = replace(place.store.known["m"], alone=True)
+    with capture_logs() as lines:
+        assert place.look() == ["reopen one"]
+    assert [line["topic"] for line in lines] == [ONE]
+    assert place.state() == "active"
+    counts = place.store.counts("m")["0"]
+    assert advance(place.store.known["m"], (counts,), 0, 1).state is MigrationState.ROLLED_BACK
+
+
+@pytest.mark.parametrize("state", ["terminated", "draining", "migrated"])
 def test_a_topic_that_blue_has_lost_stays_on_green_in_a_rollback(place: Place, state: str) -> None:
     """The step failed at every look, and the rollback never ended."""
     log = place.storage.topic(ONE, slow=0, done=9)

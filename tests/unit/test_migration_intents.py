@@ -287,6 +287,21 @@ def test_a_flag_begins_no_migration_that_no_path_could_name(name: str) -> None:
     assert states(it) == {"tell/1": "rolling-back"}
 
 
+def test_green_is_given_up_while_a_rollback_waits_for_it_and_once() -> None:
+    it = cluster()
+    it.take([start()], 1000)
+    alone = [
+        said(Kind.MIGRATION_ROLL_BACK, id=f"a-{n}", migration="m", alone=True) for n in range(2)
+    ]
+    it.take([verb(Kind.MIGRATION_ROLL_BACK)], 2000)
+    [rolling] = it.memory.migrations.items
+    assert (rolling.state, rolling.alone) == ("rolling-back", False)
+    assert after(it, 3000, alone[0]) == [("a-0", "done", "")]
+    [rolling] = it.memory.migrations.items
+    assert (rolling.state, rolling.alone, rolling.moved) == ("rolling-back", True, 3000)
+    assert after(it, 4000, alone[1]) == [("a-1", "refused", "migration-state")]
+
+
 def test_pulsars_flag_of_a_namespace_needs_the_clusters_url() -> None:
     it = cluster()
     flag = said(Kind.NAMESPACE_MIGRATION, id="f", name="t/one", migrated=True)

@@ -153,6 +153,8 @@ class Migration:
     ended: int = 0
     by: str = ""
     reason: str = ""
+    alone: bool = False
+    """Whether a person has given green up: a rollback serves topics here again without asking."""
     v: int = 1
 
     def after(self, event: MigrationEvent, **changes: Any) -> Migration:

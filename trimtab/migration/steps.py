@@ -10,7 +10,8 @@ not rolled back       replicating  terminate once they lack none
 rolling, rolled back  replicating  reopen
                       terminated,  take it back from green; then
                       draining,      reopen      if green had taken no write of it
-                      migrated       lose        if blue has nothing of it
+                      migrated       reopen      without asking, if green is given up
+                                     lose        if blue has nothing of it
                                      stay        otherwise
 Each step is harmless to repeat: one that was cut short is done again by the bundle's owner.
 """

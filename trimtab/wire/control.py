@@ -88,7 +88,8 @@ class IntentKind(StrEnum):
     MIGRATION_RESUME = "migration-resume"
     """Go on with ``migration``."""
     MIGRATION_ROLL_BACK = "migration-roll-back"
-    """Bring back the topics of ``migration`` that were not written on the other cluster."""
+    """Bring back the topics of ``migration`` that were not written on the other cluster; with
+    ``alone`` those that it cannot be asked for too, also while it is rolled back already."""
     CLUSTER_MIGRATION = "cluster-migration"
     """Set where the cluster's topics go to ``target``; if ``migrated``, migrate all that is not
     migrating yet; else roll such a migration back. Pulsar's ``update-cluster-migration``."""
@@ -162,6 +163,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waves: tuple[Wave, ...] = ()
     gate: Gate | None = None
     migrated: bool = False
+    alone: bool = False
+    """Roll back without asking the other cluster, which is given up."""
     state: MigrationState | None = None
     """The state of ``migration`` when ``counts`` were read; null: not said."""
     wave: int = 0

@@ -24,6 +24,7 @@ end
 -- What brokers act on: counts change all the time. Who waits for an hour between two looks learns of a shorter time.
 local function gist(migration)
   return tostring(migration.state) .. " " .. tostring(migration.wave) .. " " .. tostring(migration.check)
+    .. (migration.alone and " alone" or "")
 end
 
 -- Brokers that have a lease: the others look when they get one.

@@ -51,7 +51,7 @@ def verb_flaws(memory: Memory, intent: Intent, *_: object) -> Iterator[Flaw]:
     if it is None:
         near = nearby(intent.migration, [each.id for each in memory.migrations.items])
         yield IntentRule.UNKNOWN_MIGRATION, f"migration: {intent.migration} is not known; {near}"
-    elif not allows(it.state, VERBS[intent.kind]):
+    elif not allows(it.state, VERBS[intent.kind]) and not _gives_up(it, intent):
         problem = f"migration: {it.id} is {it.state}, and nothing to {VERBS[intent.kind]}"
         yield IntentRule.MIGRATION_STATE, problem
 
@@ -99,7 +99,20 @@ def _start(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
 def _verb(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
     it = migrations.find(intent.migration)
     assert it is not None
-    return migrations.with_item(_after(it, VERBS[intent.kind], intent.reason, now_ms))
+    if _gives_up(it, intent):
+        return migrations.with_item(
+            replace(it, alone=True, why=intent.reason or it.why, moved=now_ms)
+        )
+    after = _after(it, VERBS[intent.kind], intent.reason, now_ms)
+    if intent.kind is IntentKind.MIGRATION_ROLL_BACK:
+        after = replace(after, alone=intent.alone)
+    return migrations.with_item(after)
+
+
+def _gives_up(it: Migration, intent: Intent) -> bool:
+    """Whether a rollback that is under way shall no longer ask green."""
+    is_asked = intent.kind is IntentKind.MIGRATION_ROLL_BACK and intent.alone
+    return is_asked and it.state is MigrationState.ROLLING_BACK and not it.alone
 
 
 def _cluster(migrations: Migrations, intent: Intent, now_ms: int) -> Migrations:
