@@ -14,8 +14,7 @@ from urllib.parse import quote
 
 from control.green_admin import TIMEOUT_S, Ask, NoAnswer
 from sinks.deadline import within
-from trimtab.cluster.existing import Flaw
-from trimtab.intent_rules import IntentRule
+from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.migration.flaws import hosts_of
 from trimtab.migration.migration import Target
 
