@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from agent.migration.taking import Case
+from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target
 from trimtab.migration.scope_index import ScopeIndex
 from trimtab.migration.scopes import is_system
@@ -88,7 +89,9 @@ class KnownTopics:
 
     def _overtaken(self, topic: str, migration: Migration) -> bool:
         return any(
-            each.at > migration.at and self.wave_of(each, topic) <= each.wave
+            each.at > migration.at
+            and self.wave_of(each, topic) <= each.wave
+            and not _left_nothing(each)
             for each in self._index.having(topic)
         )
 
@@ -139,3 +142,10 @@ class KnownTopics:
             # The children of a bundle that was split have its topics before it is forgotten.
             if self._redirects.get(topic, ("",))[0] == bundle:
                 del self._redirects[topic]
+
+
+def _left_nothing(migration: Migration) -> bool:
+    """Whether a migration was rolled back and has left no topic on green. If the store had lost
+    records meanwhile, it says why."""
+    is_back = migration.state is MigrationState.ROLLED_BACK
+    return is_back and not migration.total.stays and not migration.why

@@ -109,6 +109,26 @@ def test_a_record_from_before_a_later_migration_opens_nothing_on_blue(place: Pla
     assert (place.state(), log.ended) == ("terminated", True)
 
 
+def test_a_topic_that_is_back_is_opened_though_a_later_migration_was_rolled_back_before_it_began(
+    place: Place,
+) -> None:
+    """Its owner died between the record and the opening: it was dead on both clusters for good."""
+    log = place.storage.topic(ONE, slow=0)
+    log.subscriptions["slow"] = 3
+    place.migrate()
+    place.look()
+    rolled_back(place)
+    assert (place.state(), log.ended) == ("active", False)
+    log.ended = True
+    later = Migration("n", "c", "t/ns", GREEN, MigrationState.ROLLED_BACK, at=1)
+    place.store.known["n"] = replace(later, why="the store has lost records")
+    place.owned_by(B)
+    assert log.ended
+    place.store.known["n"] = later
+    place.owned_by(B)
+    assert not log.ended
+
+
 def test_a_topic_that_is_back_is_served_although_its_record_went_back_to_before(
     place: Place,
 ) -> None:
