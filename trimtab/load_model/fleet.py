@@ -32,7 +32,6 @@ from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.odds import bound
 from trimtab.load_model.resources.excess import count_held
 from trimtab.load_model.resources.needs import ByKey, Needs, Terms, learn_needs
-from trimtab.load_model.resources.swings import Swing, find_doubt
 from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of, weight_of
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
 from trimtab.names import identities
@@ -57,9 +56,7 @@ class Fleet:
     """(m,) the broker row of each bundle after moves in flight have landed."""
     movable: Bools
     variance: Floats
-    """(n,) variance of ``usage`` by chance, from the bundles there."""
-    doubt: Floats
-    """(n,) that of the usage that traffic does not explain."""
+    """(n,) variance of ``usage`` by chance."""
     whole: float
     """Bytes/s of a bundle of size 1."""
     ready: bool
@@ -163,7 +160,6 @@ def _predict(
         where=where,
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, chance[at], n),
-        doubt=find_doubt([history.swings.get(b, Swing()) for b in view.brokers.names]),
         whole=whole,
         ready=estimates.known,
         struck=settled and estimates.event,

@@ -10,7 +10,6 @@ from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet_change import FleetChange
 from trimtab.load_model.resources.costs import Costs
 from trimtab.load_model.resources.needs import Needs
-from trimtab.load_model.resources.swings import Swing
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,6 @@ class PlannerHistory:
     usage."""
     strays: dict[str, float] = field(default_factory=dict)
     """Broker to the standard deviation of a report's unexplained usage around that average."""
-    swings: dict[str, Swing] = field(default_factory=dict)
-    """Broker to how far its unexplained usage swings."""
     unrest: float = 0.0
     """Number of recent plans at ``planned_ms``; each counts half as much after
     `trimtab.planner.trigger.HALF_LIFE_MS`."""
@@ -89,7 +86,6 @@ class PlannerHistory:
             costs=Costs(),
             unexplained={},
             strays={},
-            swings={},
             ahead={},
             corrections={},
             foreseen={},

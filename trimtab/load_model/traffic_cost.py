@@ -24,7 +24,6 @@ from trimtab.load_model.resources.costs import (
     per_byte,
 )
 from trimtab.load_model.resources.slopes import MESSAGE_BYTES
-from trimtab.load_model.resources.swings import follow_swings
 from trimtab.settings import Settings
 from trimtab.view import Brokers
 
@@ -72,8 +71,9 @@ def learn_costs(brokers: Brokers, history: PlannerHistory, settings: Settings) -
     before = np.array([history.unexplained.get(name, np.nan) for name in brokers.names])
     fading = 0.5 ** (elapsed / planner.half_life)
     squares = np.array([history.strays.get(name, 0.0) for name in brokers.names]) ** 2
-    off = np.where(news, used - cost * carried - before, np.nan)
-    squares = np.where(np.isnan(off), squares, fading * squares + (1 - fading) * off**2)
+    squared = (used - cost * carried - before) ** 2
+    stepped = news & ~np.isnan(before)
+    squares = np.where(stepped, fading * squares + (1 - fading) * squared, squares)
     ahead = fading * np.array([history.ahead.get(name, 0.0) for name in brokers.names])
     rest = average - cost * traffic_of(brokers.smoothed_traffic) + ahead
     columns = (rest.tolist(), np.sqrt(squares).tolist(), ahead.tolist())
@@ -83,6 +83,5 @@ def learn_costs(brokers: Brokers, history: PlannerHistory, settings: Settings) -
         costs=costs,
         unexplained=unexplained,
         strays=strays,
-        swings=follow_swings(history.swings, brokers.names, off, fading),
         ahead={name: value for name, value in left.items() if abs(value) > _TINY},
     )

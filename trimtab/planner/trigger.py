@@ -5,8 +5,7 @@ accepted(pair) = the target, widened by recent plans; or the limit less the cold
                  aim + k * deviation: the range that a plan leaves must not cause another plan; but
                  not in an event, when more bundles have just leapt together than chance makes
 deviation      = that of the pair's difference in predicted usage, from the noise of its bundles and
-                 how long it lasts (`trimtab.load_model.estimating.noise_memory`), and from how far
-                 what traffic does not explain swings (`trimtab.load_model.resources.swings`)
+                 how long it lasts (`trimtab.load_model.estimating.noise_memory`)
 k              = from the false-move rate (`trimtab.load_model.odds`)
 
 A swinging load is not chased: each plan but the first of about a day makes the next one wait for a
@@ -85,8 +84,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     hot = brokers[np.lexsort((brokers, fleet.usage[brokers]))][::-1][:_ENDS]
     cold = receivers[np.lexsort((receivers, fleet.usage[receivers]))][:_ENDS]
     range_ = np.subtract.outer(fleet.usage[hot], fleet.usage[cold])
-    chance = fleet.variance + fleet.doubt
-    deviation = np.sqrt(np.add.outer(chance[hot], chance[cold]))
+    deviation = np.sqrt(np.add.outer(fleet.variance[hot], fleet.variance[cold]))
     accepted = np.full(range_.shape, find_tolerated_range(settings, unrest))
     if not fleet.struck:
         planner = settings.planner
