@@ -42,7 +42,9 @@ def producer(stage: Stage) -> Producer:
     return Producer({"bootstrap.servers": stage.kafka, "message.max.bytes": 20 << 20})
 
 
-def test_a_poison_record_changes_nothing_else(stage: Stage, spark: SparkSession, producer: Producer) -> None:
+def test_a_poison_record_changes_nothing_else(
+    stage: Stage, spark: SparkSession, producer: Producer
+) -> None:
     """The last of this job: its checkpoint is read, and all its batches are run once more."""
     running = stage.running
     bad = {
