@@ -301,6 +301,9 @@ class ControlPlane:
             found = outcomes.read(cluster, intent)
             left = until - self._clock()
             if (found is not None and (found.final or accepted)) or left <= 0:
+                # Who reads the rounds next must see what came of it.
+                with self._following:
+                    self._read_at = -math.inf
                 return found
             time.sleep(min(left, _LOOK_S))
 
