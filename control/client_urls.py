@@ -80,7 +80,7 @@ def _addresses(servers: Collection[str]) -> set[Address]:
     """Where the servers are; nothing of those that cannot be resolved in time."""
     found = set[Address]()
     with suppress(TimeoutError):
-        within(TIMEOUT_S, partial(_resolve, servers, found), list)
+        within(TIMEOUT_S, partial(_resolve, servers, found))
     return set(found)
 
 
@@ -97,7 +97,7 @@ def _resolve(servers: Collection[str], found: set[Address]) -> None:
 def _listens(server: str) -> bool:
     host, _, port = server.rpartition(":")
     try:
-        within(TIMEOUT_S, partial(_connect, host.strip("[]"), int(port)), list)
+        within(TIMEOUT_S, partial(_connect, host.strip("[]"), int(port)))
     except (OSError, UnicodeError):
         return False
     return True

@@ -100,7 +100,7 @@ def ask(web: str, path: str, access: GreenAccess = NO_ACCESS) -> Any:
             # A redirect may lead to a host that must not learn it.
             request.add_unredirected_header(name, value)
         try:
-            return within(TIMEOUT_S, partial(_read, opener, request), lambda: None)
+            return within(TIMEOUT_S, partial(_read, opener, request))
         except HTTPError as error:
             if error.code in WHO_ASKS:
                 said = f"{url} answers {error.code}: {access.say_refused()}"

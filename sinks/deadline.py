@@ -13,7 +13,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def within(seconds: float, call: Callable[[], T], give_up: Callable[[], object]) -> T:
+def within(
+    seconds: float, call: Callable[[], T], give_up: Callable[[], object] = lambda: None
+) -> T:
     """What ``call`` returns or raises; TimeoutError after so many seconds. ``give_up`` is called
     then, and should have the call end: it runs on in a thread that nobody waits for."""
     answers = queue.SimpleQueue[tuple[list[T], BaseException | None]]()
