@@ -22,7 +22,7 @@ from admin.exit_codes import UNFINISHED
 from admin.output import Output, Shown, show
 from admin.session import Refusal, Session, connect
 from control.next_command import command
-from trimtab.wire.control import LONGEST_REASON
+from trimtab.wire.intent import LONGEST_REASON
 
 _WATCH_S: Final = 2.0
 """Between two looks of --watch: rounds come every few seconds at most."""

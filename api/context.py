@@ -15,7 +15,7 @@ from control.plane import ControlPlane
 from control.rounds import ClusterRounds
 from trimtab.intent_rules import IntentRule
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind, fingerprint
+from trimtab.wire.intent import Intent, IntentKind, fingerprint
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 
 PATIENCE_S: Final = 60.0

@@ -14,7 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from api.tokens import Caller
 from sinks.exposition import Exposition
 from trimtab.metrics import api as metrics
-from trimtab.wire.control import Intent
+from trimtab.wire.intent import Intent
 
 OTHER: Final = "other"
 """What is no path of the API, or no caller: their own words never become a label."""

@@ -26,7 +26,7 @@ from control.intents import new_intent
 from control.plane import ControlPlane
 from deploy.stack import Stack
 from streaming.config import JobConfig
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 TRIGGER_S: Final = 1.0
 INTENTS: Final = 100

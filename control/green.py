@@ -15,7 +15,7 @@ from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.migration.kept import Migrations
 from trimtab.migration.migration import Target
 from trimtab.migration.scopes import CLUSTER, namespace_of
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 MOST_TENANTS: Final = 100
 """Tenants that are asked of green, the first by name: each is a request."""

@@ -22,7 +22,7 @@ from trimtab.policies import host_of, matches
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 _STOPPED_BY_A_PAUSE: Final = frozenset(
     {

@@ -58,7 +58,7 @@ from trimtab.migration.migration import Target
 from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent
+from trimtab.wire.intent import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import CONTROL
 from trimtab.wire.lookup import ServiceUrls

@@ -35,7 +35,7 @@ from trimtab.settings.setting import InvalidSettings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind, decode_intent
+from trimtab.wire.intent import Intent, IntentKind, decode_intent
 from trimtab.wire.rounds import JobSettings, RoundRecord
 
 _LATELY_MS: Final = 3_600_000

@@ -9,7 +9,7 @@ import msgspec
 
 from trimtab.explaining.words import format_count, iso
 from trimtab.kept_plans.kept_plan import drain_plan_id
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 
 def describe(intent: Intent) -> str:

@@ -15,9 +15,9 @@ from trimtab.reasons import Reason
 from trimtab.store.ring import position
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, CommandKind, Division
-from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation, Nearest, Option
 from trimtab.wire.hints import Hints, Pool
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer, AnswerKind, Cause, answer_retry

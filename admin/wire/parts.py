@@ -30,7 +30,7 @@ from trimtab.migration.topic_life import TopicState
 from trimtab.ownership import BROKER_EVENTS, TRANSITIONS, Given, State
 from trimtab.wire import keys
 from trimtab.wire.command import CommandKind
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.lookup import RETRY_AFTER_MS, AnswerKind, Cause
 from trimtab.wire.ownership import Refused
 from trimtab.wire.topics import TopicRefused

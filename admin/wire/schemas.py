@@ -19,9 +19,9 @@ from sinks.redis.transition_call import ScriptCall, ScriptRequest
 from trimtab.migration.migration import Counts, Gate, Migration, Target, Wave
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command, Division
-from trimtab.wire.control import Intent
 from trimtab.wire.explanation import Explanation
 from trimtab.wire.hints import Hints
+from trimtab.wire.intent import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer

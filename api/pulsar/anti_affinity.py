@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse
 from api.context import InContext
 from api.pulsar.clusters import require_cluster
 from api.refusal import RefusedRequest
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 groups = APIRouter(prefix="/namespaces", tags=["namespaces"])
 """Pulsar's Java client asks for these under another prefix, too."""

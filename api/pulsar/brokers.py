@@ -15,7 +15,7 @@ from control.settings import parse_value
 from trimtab.model import namespace_of
 from trimtab.ownership import WITHOUT_OWNER
 from trimtab.settings import Settings
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 brokers = APIRouter(prefix="/brokers", tags=["brokers"])
 

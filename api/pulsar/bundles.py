@@ -13,7 +13,7 @@ from api.refusal import RefusedRequest
 from control.reports import readable
 from trimtab.model import InvalidName, parse_bundle
 from trimtab.ownership import State
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Record
 
 bundles = APIRouter(prefix="/namespaces", tags=["namespaces"])

@@ -12,7 +12,7 @@ from api.refusal import RefusedRequest
 from trimtab.migration.migration import Target
 from trimtab.migration.scopes import CLUSTER
 from trimtab.policies import Policies
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 clusters = APIRouter(prefix="/clusters", tags=["clusters"])
 

@@ -14,7 +14,7 @@ from api.refusal import RefusedRequest
 from control.intents import Objections
 from trimtab.cluster.intents.policies import isolation_problems
 from trimtab.policies import Isolation, host_of, matches
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 isolation = APIRouter(
     prefix="/clusters/{cluster}/namespaceIsolationPolicies", tags=["isolation policies"]

@@ -17,7 +17,7 @@ from trimtab.intent_rules import IntentRule
 from trimtab.migration.kept import Migrations
 from trimtab.model import FULL_RANGE_END, parse_bundle
 from trimtab.store.ring import equal_edges
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 namespaces = APIRouter(prefix="/namespaces", tags=["namespaces"])
 

@@ -11,7 +11,7 @@ from api.refusal import RefusedRequest
 from api.trimtab.changes import MOST_LISTED, Change, HowToChange
 from control.reports import busiest_bundles
 from trimtab.nearby import nearby
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_brokers = APIRouter(prefix="/clusters/{cluster}/brokers", tags=["brokers"])
 

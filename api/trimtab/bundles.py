@@ -13,7 +13,7 @@ from api.trimtab.changes import MOST_LISTED, Change, HowToChange
 from control.listing import Wanted
 from trimtab.nearby import nearby
 from trimtab.ownership import State
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_bundles = APIRouter(prefix="/clusters/{cluster}/bundles", tags=["bundles"])
 

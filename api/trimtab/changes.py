@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from api.context import Context, InContext
 from control.wording import describe
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 MOST_WAIT_S: Final = 60.0
 """Longer waits ask again: proxies end requests that take minutes."""

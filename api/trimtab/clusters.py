@@ -12,7 +12,7 @@ from api.context import InContext
 from api.refusal import RefusedRequest
 from api.trimtab.changes import MOST_WAIT_S, Change, HowToChange
 from control.health import Status, status_of
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_clusters = APIRouter(prefix="/clusters", tags=["clusters"])
 

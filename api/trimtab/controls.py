@@ -14,7 +14,7 @@ from api.trimtab.changes import Change, HowToChange
 from trimtab.cluster.intents.controls import LONGEST_PIN_MS
 from trimtab.controls import Mode
 from trimtab.settings.windows import is_open, opens_ms
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_pins = APIRouter(prefix="/clusters/{cluster}/pins", tags=["controls"])
 own_modes = APIRouter(prefix="/clusters/{cluster}", tags=["controls"])

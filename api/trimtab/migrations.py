@@ -16,7 +16,7 @@ from control.migrations import Told, report, tell
 from trimtab.migration.migration import Gate, Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.nearby import nearby
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_migrations = APIRouter(prefix="/clusters/{cluster}/migrations", tags=["migrations"])
 

@@ -17,7 +17,7 @@ from trimtab.nearby import nearby
 from trimtab.ownership import State
 from trimtab.state.hand_overs import budget_of
 from trimtab.store.ring import equal_edges
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_namespaces = APIRouter(prefix="/clusters/{cluster}/namespaces", tags=["namespaces"])
 

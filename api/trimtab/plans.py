@@ -15,7 +15,7 @@ from trimtab.cluster.intents.size import MOST
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.kept_plans.life import VERBS, allows
 from trimtab.nearby import nearby
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_plans = APIRouter(prefix="/clusters/{cluster}/plans", tags=["plans"])
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from api.context import InContext
 from api.trimtab.changes import Change, HowToChange
 from trimtab.policies import Isolation
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_policies = APIRouter(prefix="/clusters/{cluster}/policies", tags=["policies"])
 own_groups = APIRouter(prefix="/clusters/{cluster}/policies/anti-affinity", tags=["policies"])

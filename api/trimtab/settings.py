@@ -12,7 +12,7 @@ from api.refusal import RefusedRequest
 from api.trimtab.changes import Change, HowToChange
 from control.settings import explain_settings
 from trimtab.settings import Value
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 own_settings = APIRouter(prefix="/clusters/{cluster}/settings", tags=["settings"])
 

@@ -13,7 +13,7 @@ import structlog
 from sinks.kafka.publisher import Outgoing
 from trimtab.doubt import Doubt
 from trimtab.migration.migration import Counts, Migration
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 log = structlog.get_logger()

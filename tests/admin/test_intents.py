@@ -15,7 +15,7 @@ from trimtab.cluster.intents.apply import apply_intent
 from trimtab.controls import Mode
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 BUNDLE = "t/n/0x00000000_0xffffffff"

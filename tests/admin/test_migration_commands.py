@@ -22,7 +22,7 @@ from trimtab.migration.life import MigrationEvent
 from trimtab.migration.migration import Counts, Migration, Wave
 from trimtab.migration.progress import advance
 from trimtab.migration.topic_life import TopicState
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import migrated_key, topics_key
 from trimtab.wire.topics import TopicRecord, Waiting
 

@@ -21,7 +21,7 @@ from trimtab.migration.migration import Counts, Gate, Wave
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.command import CommandKind
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 pytestmark = pytest.mark.e2e
 

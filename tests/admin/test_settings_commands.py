@@ -35,7 +35,7 @@ from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Value
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import CONTROL, ROUNDS
 from trimtab.wire.ownership import Record
 from trimtab.wire.rounds import BatchRecord, RoundRecord

@@ -38,7 +38,7 @@ from trimtab.migration.migration import Counts
 from trimtab.migration.progress import advance
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire import keys
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import TransitionOutcome
 from trimtab.wire.planned import ForecastRecord, PlannedMove, SettledMove
 from trimtab.wire.rows import DeadLetter, Intake

@@ -33,7 +33,7 @@ from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.columns import pack
-from trimtab.wire.control import Intent
+from trimtab.wire.intent import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import LOAD_REPORTS
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode

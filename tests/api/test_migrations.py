@@ -30,7 +30,7 @@ from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.migration.topic_life import TopicState
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import topics_key
 from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.topics import TopicRecord

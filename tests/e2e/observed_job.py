@@ -25,7 +25,7 @@ from tests.e2e.evidence import Evidence, gather
 from tests.support.jobs import Driver
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.rounds import RoundRecord
 
 CLUSTER = "real"

@@ -37,7 +37,7 @@ from tests.support.jobs import Driver, write_settings
 from tests.support.waiting import eventually
 from trimtab.ownership import Event
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rounds import BatchRecord, RoundRecord
 

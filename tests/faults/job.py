@@ -48,7 +48,7 @@ from tests.faults.topics import Claims, Topics
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rounds import BatchRecord, RoundRecord
 from trimtab.wire.rows import Row

@@ -33,7 +33,7 @@ from tests.support.seesaw import Seesaw
 from tests.support.verdicts import assert_nothing_was_done_twice, replayed
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 

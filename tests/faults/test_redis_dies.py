@@ -29,8 +29,8 @@ from tests.support.waiting import eventually
 from trimtab.doubt import Doubt
 from trimtab.ownership import Event
 from trimtab.wire import keys
-from trimtab.wire.control import Intent
-from trimtab.wire.control import IntentKind as Asked
+from trimtab.wire.intent import Intent
+from trimtab.wire.intent import IntentKind as Asked
 from trimtab.wire.ownership import Transition
 
 

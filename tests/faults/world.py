@@ -38,7 +38,7 @@ from tests.support.sentinels import Watched, watched
 from tests.support.waiting import eventually
 from trimtab.ownership import Event
 from trimtab.wire import keys
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Record, Transition
 from trimtab.wire.rounds import BatchRecord
 

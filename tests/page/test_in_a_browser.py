@@ -27,8 +27,8 @@ from tests.support.examples import later
 from tests.support.waiting import eventually
 from trimtab.migration.migration import Target
 from trimtab.store.ring import equal_edges
-from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation, StoredExplanations
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import migrated_key
 from trimtab.wire.rounds import RoundRecord
 

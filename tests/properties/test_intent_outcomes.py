@@ -14,7 +14,7 @@ from tests.support.recordings import AVG, Batch, recordings
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.state.memory import Memory
 from trimtab.wire import keys
-from trimtab.wire.control import OF_THE_WATCHER, Intent, decode_intent
+from trimtab.wire.intent import OF_THE_WATCHER, Intent, decode_intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.rows import Row, Tag
 

@@ -12,7 +12,7 @@ from tests.support.settling import EIGHTHS, Story
 from trimtab.state.ledger_state import Ledger
 from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.planned import PlannedMove
 from trimtab.wire.rounds import RoundRecord
 

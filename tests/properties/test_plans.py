@@ -17,7 +17,7 @@ from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.kept_plans.life import TRANSITIONS, PlanState
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.rows import Row, Tag
 

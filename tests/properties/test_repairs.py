@@ -14,7 +14,7 @@ from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
 from trimtab.model import Epoch
 from trimtab.ownership import TRANSITIONS, WITHOUT_OWNER, Event, State
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Record
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row, Tag

@@ -20,7 +20,7 @@ from trimtab.cluster.export import ClusterExport
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.reasons import IDLE, Reason
 from trimtab.settings import Settings
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row, Tag
 

@@ -14,7 +14,7 @@ from tests.support.recorded_job import RecordedJob
 from tests.support.reports import bundle
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rounds import RoundRecord
 
 SETTINGS = Settings.parse({"round.interval": 10.0, "replay.export_interval": 30.0})

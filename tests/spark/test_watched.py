@@ -44,7 +44,7 @@ from tests.support.running import PATIENCE, Running
 from tests.support.waiting import eventually
 from trimtab.metrics import CATALOGUE
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData
 
 # kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.

@@ -24,7 +24,7 @@ from trimtab.metrics.metric import MOST_BROKERS, MOST_SERIES, MetricKind
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire import keys
 from trimtab.wire.columns import pack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Refused, TransitionOutcome
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 

@@ -28,7 +28,7 @@ from tests.faults.topics import Claims, Topics
 from tests.support.plans import plan_for
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.wire import keys
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 from trimtab.wire.rounds import BatchRecord
 from trimtab.wire.rows import Tag, json_row

@@ -17,7 +17,7 @@ from streaming.watch.intent_publisher import IntentPublisher
 from streaming.watch.lease_watcher import REDIS, LeaseWatcher
 from streaming.watch.server_clock import ServerClock
 from trimtab.doubt import Doubt
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 WINDOW, MARGIN = 10.0, 1.0

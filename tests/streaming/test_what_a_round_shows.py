@@ -16,7 +16,7 @@ from tests.support.recorded_batches import held as recorded
 from tests.support.reports import bundle
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.command import Division
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Refused, Transition, TransitionOutcome
 from trimtab.wire.planned import PlannedMove, PlannedSplit
 from trimtab.wire.rounds import RoundRecord

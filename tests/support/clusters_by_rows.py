@@ -14,7 +14,7 @@ from trimtab.ownership import Event, State
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row, Tag

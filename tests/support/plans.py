@@ -12,7 +12,7 @@ from trimtab.cluster.operator import Cluster
 from trimtab.controls import Mode
 from trimtab.kept_plans.kept_plan import Effect, KeptPlan, Step, StepKind
 from trimtab.kept_plans.life import PlanState
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rows import Row, Tag
 
 FIRST_ROUND = 61_000

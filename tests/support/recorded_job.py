@@ -23,8 +23,8 @@ from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.store.requests import BatchId
 from trimtab.wire import keys
-from trimtab.wire.control import IntentKind
 from trimtab.wire.explanation import Explanation, RoundExplanations
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned

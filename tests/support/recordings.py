@@ -13,7 +13,7 @@ from trimtab.model import Epoch
 from trimtab.ownership import Event, State
 from trimtab.shedding import DEFAULTS
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned

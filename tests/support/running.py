@@ -22,7 +22,7 @@ from streaming.shutdown import Shutdown
 from tests.support.verdicts import replayed
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.rounds import BatchRecord
 
 PATIENCE = 600.0

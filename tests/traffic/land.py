@@ -38,7 +38,7 @@ from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Gate, Migration, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.model import FULL_RANGE_END, HashRange
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
 LEASE_S: Final = 3.0

@@ -26,7 +26,7 @@ from tests.traffic.watching import PATIENCE_S, await_clusters, await_state, name
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Gate, Migration, Wave
 from trimtab.migration.scopes import CLUSTER
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 GATE = Gate(backlog=0, errors=0.2)
 

@@ -14,7 +14,7 @@ from tests.support.waiting import eventually
 from tests.traffic.land import Land, crowded, land
 from tests.traffic.watching import PATIENCE_S, await_clusters, await_state, names, settle
 from trimtab.migration.life import MigrationState
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 WAVES: Final = 4
 

@@ -17,7 +17,7 @@ from tests.traffic.inbox import Inbox, all_stored, arrived, send, texts
 from tests.traffic.land import MIGRATION, Land, land
 from tests.traffic.watching import PATIENCE_S, await_state
 from trimtab.migration.life import MigrationState
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 NEW = "persistent://t/ns-0/new"
 

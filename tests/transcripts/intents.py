@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 _MEMBERS: Final[Mapping[IntentKind, tuple[str, ...]]] = MappingProxyType(
     {

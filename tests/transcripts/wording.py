@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from agent.commands.obeying import Obeyed
 from trimtab.ownership import WITHOUT_OWNER
 from trimtab.wire.command import Command
-from trimtab.wire.control import Intent
 from trimtab.wire.explanation import Explanation
+from trimtab.wire.intent import Intent
 from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Change, Record, TransitionOutcome
 from trimtab.wire.planned import (

@@ -11,7 +11,7 @@ from tests.support.plans import FIRST_ROUND, waiting_cluster
 from trimtab.cluster.operator import Cluster
 from trimtab.ownership import State
 from trimtab.reasons import Reason
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rows import Row
 
 

@@ -27,7 +27,7 @@ from trimtab.state.round_state import AskedSplit, RoundState
 from trimtab.store.requests import BatchId, transitions
 from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Record
 
 ONE = "t/n/0x00000000_0x40000000"

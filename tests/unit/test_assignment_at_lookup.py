@@ -10,7 +10,7 @@ from trimtab.cluster.operator import Cluster
 from trimtab.ownership import Event, State
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.command import CommandKind
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rounds import RoundRecord
 
 MOVED, STAYS = bundle(0, 2), bundle(1, 2)

@@ -21,7 +21,7 @@ from trimtab.review.breaker import (
 )
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Awaited, MoveOutcome, Noted, Side
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.rounds import RoundRecord
 
 HALF = EIGHTHS[:4]

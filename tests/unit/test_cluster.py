@@ -17,7 +17,7 @@ from tests.support.reports import bundle
 from trimtab.ownership import Event, State
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Change
 from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
 

@@ -15,7 +15,7 @@ from trimtab.explaining.witness import Witness
 from trimtab.ownership import State
 from trimtab.settings.plans import PlanSettings
 from trimtab.state.hand_overs import CLUSTER, count_spent, remember_moves
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row
 

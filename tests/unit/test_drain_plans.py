@@ -13,7 +13,7 @@ from tests.support.plans import plans_in, verb
 from trimtab.cluster.operator import Cluster
 from trimtab.cluster.plans.drain_cost import count_handovers, pour
 from trimtab.kept_plans.kept_plan import KeptPlan, drain_plan_id
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 counts = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 9), min_size=1)
 

@@ -17,7 +17,7 @@ from trimtab.repair_needs import RepairNeeds
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 DRAIN_A = said(IntentKind.DRAIN, broker="a:1")
 

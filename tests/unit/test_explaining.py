@@ -37,8 +37,8 @@ from trimtab.state.memory import Memory
 from trimtab.state.pace import Pace
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
-from trimtab.wire.control import Intent, IntentKind
 from trimtab.wire.explanation import Explanation
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Record
 
 MB = 1e6

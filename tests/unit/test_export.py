@@ -12,7 +12,7 @@ from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import unpack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rows import Row, Tag
 
 START = 1_800_000_000_000

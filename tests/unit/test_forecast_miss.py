@@ -23,7 +23,7 @@ from trimtab.settings import Settings
 from trimtab.state.ledger_state import Awaited, Ledger, MoveOutcome, Noted, Side
 from trimtab.state.memory import Memory, put_together, set_apart
 from trimtab.state.round_state import Histories, RoundState, begun
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 MOVED = 0.1
 """What both sides were to change by."""

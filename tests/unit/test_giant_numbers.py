@@ -11,7 +11,7 @@ from trimtab.cluster.operator import Cluster
 from trimtab.settings import Settings
 from trimtab.settings.setting import InvalidSettings
 from trimtab.wire.columns import inflate, pack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Change
 from trimtab.wire.rows import DeadLetter, Row, Tag
 

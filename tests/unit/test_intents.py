@@ -14,7 +14,7 @@ from trimtab.policies import NO_POLICIES, Isolation, Policies
 from trimtab.settings import Settings
 from trimtab.shedding import DEFAULTS
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 OWN = Isolation(namespaces=("t/vip.*",), primary=("big-.*",), min_available=2)
 

@@ -20,7 +20,7 @@ from trimtab.kept_plans.life import TRANSITIONS, VERBS, PlanEvent, PlanState, al
 from trimtab.ownership import State
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 LATER = FIRST_ROUND + 1000
 

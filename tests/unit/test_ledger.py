@@ -24,7 +24,7 @@ from trimtab.settings import Settings
 from trimtab.state.ledger_state import MOST_OPEN, Awaited, Ledger, MoveOutcome, Noted, Side
 from trimtab.state.round_state import RoundState
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.ownership import Change, Record
 from trimtab.wire.rounds import RoundRecord
 

@@ -15,7 +15,7 @@ from trimtab.settings import Settings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
 from trimtab.state.pace import Pace
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Record
 
 SETTINGS = Settings()

@@ -17,7 +17,7 @@ from trimtab.migration.migration import Counts, Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import IntentKind as Kind
+from trimtab.wire.intent import IntentKind as Kind
 from trimtab.wire.rows import Row, Tag
 
 TO_GREEN = {"serviceUrl": GREEN.serviceUrl, "brokerServiceUrl": GREEN.brokerServiceUrl}

@@ -22,7 +22,7 @@ from trimtab.reasons import Rule
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row
 

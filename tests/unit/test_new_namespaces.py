@@ -12,7 +12,7 @@ from tests.support.outcomes import after
 from trimtab.cluster.intents.flaws import MOST_BUNDLES
 from trimtab.model import Epoch
 from trimtab.ownership import State
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rows import Row
 
 HALVES = ("new/ns/0x00000000_0x80000000", "new/ns/0x80000000_0xffffffff")

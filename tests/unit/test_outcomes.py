@@ -12,7 +12,7 @@ from tests.support.fleets import EIGHTHS, fleet, two_each
 from tests.support.outcomes import after, told
 from trimtab.cluster.outcomes import REMEMBERED
 from trimtab.ownership import Event, State
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.rows import Row, Tag
 

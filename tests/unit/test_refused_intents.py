@@ -13,7 +13,7 @@ from tests.support.fleets import EIGHTHS, fleet, two_each
 from trimtab.cluster.operator import Cluster
 from trimtab.ownership import State
 from trimtab.policies import Isolation
-from trimtab.wire.control import IntentKind, decode_intent
+from trimtab.wire.intent import IntentKind, decode_intent
 from trimtab.wire.rows import DeadLetter, Row, Tag, parse_rows
 
 

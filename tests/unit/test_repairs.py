@@ -23,7 +23,7 @@ from trimtab.placement import PLACERS
 from trimtab.policies import Isolation
 from trimtab.store.requests import BatchId, transitions
 from trimtab.wire.command import CommandKind as Told
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Record
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row

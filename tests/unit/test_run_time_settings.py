@@ -11,7 +11,7 @@ from trimtab.cluster.operator import Cluster
 from trimtab.settings import Value
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rows import DeadLetter, Row, Tag
 
 QUARTERS = [bundle(i) for i in range(4)]

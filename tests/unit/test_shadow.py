@@ -26,7 +26,7 @@ from trimtab.state.memory import Memory
 from trimtab.state.shadow_state import DAY_MS, Tally
 from trimtab.view import View
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Record
 from trimtab.wire.rounds import RoundRecord, ShadowRecord
 from trimtab.wire.rows import Row

@@ -10,7 +10,7 @@ from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
 from trimtab.cluster.operator import Cluster
 from trimtab.explaining.shortages import estimate_left
 from trimtab.policies import Isolation
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rows import Row
 
 

@@ -9,7 +9,7 @@ from tests.support.fleets import two_each
 from trimtab.cluster.operator import Cluster
 from trimtab.doubt import Doubt
 from trimtab.state.watcher import LISTEN_MS
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.rows import Row
 
 

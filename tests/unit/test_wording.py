@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from control.wording import WORDS
-from trimtab.wire.control import OF_THE_WATCHER, IntentKind
+from trimtab.wire.intent import OF_THE_WATCHER, IntentKind
 
 
 def test_every_intent_of_an_operator_has_its_words() -> None:

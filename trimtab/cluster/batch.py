@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from trimtab.wire.control import Intent, decode_intent
+from trimtab.wire.intent import Intent, decode_intent
 from trimtab.wire.ownership import Change, decode_change
 from trimtab.wire.rows import Row, Tag, parse_rows
 

@@ -16,7 +16,7 @@ from trimtab.cluster.outcomes import Told, accept, refuse
 from trimtab.cluster.state import ClusterState
 from trimtab.state.memory import Memory
 from trimtab.state.pace import Pace, learn_pace
-from trimtab.wire.control import OF_THE_WATCHER, Intent, IntentKind
+from trimtab.wire.intent import OF_THE_WATCHER, Intent, IntentKind
 from trimtab.wire.rows import Intake, Row, Tag, dead_letter, json_row
 
 

@@ -14,7 +14,7 @@ from trimtab.kept_plans.kept_plan import undo_id
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.pending import Awaited, Pending
-from trimtab.wire.control import LONGEST_ID, OF_THE_WATCHER, Intent, IntentKind, fingerprint
+from trimtab.wire.intent import LONGEST_ID, OF_THE_WATCHER, Intent, IntentKind, fingerprint
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
 from trimtab.wire.ownership import Record
 from trimtab.wire.rows import brief

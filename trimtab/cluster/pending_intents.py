@@ -24,7 +24,7 @@ from trimtab.reasons import Rule
 from trimtab.state.memory import Memory
 from trimtab.state.pending import Pending
 from trimtab.view import is_monitoring
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 from trimtab.wire.intent_outcome import IntentState
 from trimtab.wire.ownership import Change, Record
 

@@ -17,7 +17,7 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """One intent; ``kind`` is a `trimtab.wire.control.IntentKind`."""
+    """One intent; ``kind`` is a `trimtab.wire.intent.IntentKind`."""
 
     kind: str
     subject: str

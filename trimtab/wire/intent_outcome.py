@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from trimtab.wire.control import IntentKind
+from trimtab.wire.intent import IntentKind
 
 
 class IntentState(StrEnum):
@@ -35,7 +35,7 @@ class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     problems: tuple[str, ...] = ()
     """All that is wrong, or why it expired."""
     asked: int = 0
-    """The fingerprint of what the intent asked for (`trimtab.wire.control.fingerprint`): an intent
+    """The fingerprint of what the intent asked for (`trimtab.wire.intent.fingerprint`): an intent
     with the id of another has no outcome of its own. 0: not known."""
     v: int = 1
 

@@ -26,7 +26,7 @@ from trimtab.intent_rules import IntentRule
 from trimtab.settings import Settings
 from trimtab.state.liveness import Late, Liveness
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import NO_RECORD, Record
 
 

@@ -11,7 +11,7 @@ from trimtab.controls import Controls, Pin
 from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 V = TypeVar("V")
 

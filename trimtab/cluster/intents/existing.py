@@ -14,7 +14,7 @@ from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.model import FULL_RANGE_END, HashRange, namespace_of, parse_bundle
 from trimtab.nearby import nearby
 from trimtab.ownership import State
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Record
 
 

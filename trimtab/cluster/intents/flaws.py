@@ -22,7 +22,7 @@ from trimtab.settings import Settings
 from trimtab.settings.words import BY_POSITIONS
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import AskedSplit
-from trimtab.wire.control import LONGEST_ID, LONGEST_REASON, OF_THE_WATCHER, Intent, IntentKind
+from trimtab.wire.intent import LONGEST_ID, LONGEST_REASON, OF_THE_WATCHER, Intent, IntentKind
 
 MOST_BUNDLES: Final = 1024
 """Bundles of a new namespace. Fewer: too few for the largest; more: one intent fills batches."""

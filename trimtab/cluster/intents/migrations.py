@@ -17,7 +17,7 @@ from trimtab.migration.scopes import CLUSTER, is_scope
 from trimtab.nearby import nearby
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 VERBS: Final[Mapping[IntentKind, MigrationEvent]] = MappingProxyType(
     {

@@ -13,7 +13,7 @@ from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.nearby import nearby
 from trimtab.policies import Isolation, Policies
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 MOST_BROKERS: Final = 1_000_000
 """The bound of ``min_available``: above any fleet, and within the 64 bits of the state."""

@@ -13,7 +13,7 @@ from trimtab.nearby import nearby
 from trimtab.settings import Settings, Value, contradictions
 from trimtab.settings.setting import InvalidSettings
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 _CAUTION: Final = ("round.observe_only", "round.enabled", "plans.mode", "plans.windows")
 """Settings under which the job acts less; they contradict no others."""

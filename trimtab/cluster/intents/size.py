@@ -8,7 +8,7 @@ from typing import Final
 
 from trimtab.model import LONGEST_NAME
 from trimtab.ownership import MOST_CHILDREN
-from trimtab.wire.control import Intent
+from trimtab.wire.intent import Intent
 
 _TEXTS: Final = ("broker", "name", "group", "bundle", "algorithm", "plan", "migration", "scope")
 

@@ -30,7 +30,7 @@ from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.state.liveness import Liveness
 from trimtab.state.memory import Memory
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.ownership import Record
 
 DRAIN_PLANS: Final = frozenset({IntentKind.DRAIN_PLAN, IntentKind.RESTART_PLAN})

@@ -19,7 +19,7 @@ from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import ApprovedMove, AskedSplit
-from trimtab.wire.control import Intent, IntentKind
+from trimtab.wire.intent import Intent, IntentKind
 
 VERBS: Final[Mapping[IntentKind, PlanEvent]] = MappingProxyType(
     {
