@@ -125,6 +125,11 @@ def rows_of(names: Sequence[str], wanted: Collection[str]) -> list[int]:
     return [row for row, name in enumerate(names) if name in wanted]
 
 
+def rows_by_name(names: Sequence[str], wanted: Collection[str]) -> dict[str, int]:
+    """The same, each by its name."""
+    return {names[row]: row for row in rows_of(names, wanted)}
+
+
 def identities(names: Sequence[str]) -> NDArray[np.uint64]:
     """(m,) a 64-bit hash of each bundle's name: in a fleet of a million, two are equal with a
     probability of 3e-8."""

@@ -7,20 +7,15 @@ names the epoch it was decided on; readers believe the newest epoch. docs/pulsar
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from tests.support import clusters
 from tests.support.clusters_by_rows import change_row, cluster
+from tests.support.granting import disposed
 from tests.support.reports import bundle
 from trimtab.ownership import TRANSITIONS, Event, Given, OwnerRule, State
 from trimtab.plan import ShedWish
 from trimtab.reasons import Reason, Rule
-from trimtab.round.allowance import Allowance
-from trimtab.round.disposal import Disposal
-from trimtab.round.placing import Placing
-from trimtab.settings import Settings
-from trimtab.state.round_state import Histories
 
 BUNDLE = bundle(0)
 
@@ -85,18 +80,15 @@ def test_a_step_cannot_name_another_owner(state: State, event: Event, after: Sta
 
 def test_nothing_is_transferred_to_its_owner() -> None:
     """Acceptance case E11: Pulsar keeps the old record; here the round refuses to ask."""
-    view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
-    placing = Placing(view, Histories(), settings, np.random.default_rng(1))
-    disposal = Disposal(placing, Allowance(view, settings, {}))
-    plan = disposal.plan([ShedWish(0, 0, Reason.OVERLOADED, destination=0)], ())
+    plan = disposed(
+        clusters.cluster(a=0.9, b=0.1), [ShedWish(0, 0, Reason.OVERLOADED, destination=0)]
+    )
     assert plan.moves == ()
     assert [refusal.rule for refusal in plan.refusals] == [Rule.SAME_BROKER]
 
 
 def test_a_bundle_wished_twice_moves_once() -> None:
-    view, settings = clusters.cluster(a=0.9, b=0.1), Settings()
-    placing = Placing(view, Histories(), settings, np.random.default_rng(1))
-    disposal = Disposal(placing, Allowance(view, settings, {}))
-    plan = disposal.plan([ShedWish(0, 0, Reason.OVERLOADED, destination=1)] * 2, ())
+    wish = ShedWish(0, 0, Reason.OVERLOADED, destination=1)
+    plan = disposed(clusters.cluster(a=0.9, b=0.1), [wish, wish])
     assert [move.destination for move in plan.moves] == ["b"]
     assert [refusal.rule for refusal in plan.refusals] == [Rule.TWICE]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.planner.fleets import Carried, ground_of
-from tests.planner.views import carrying, destinations, disposed, wished
+from tests.planner.views import carrying, destinations, wished
 from tests.support.clusters import Broker
+from tests.support.granting import disposed
 from trimtab.planner.constraints import find_forced_range
 from trimtab.planner.pools import Pool
 from trimtab.policies import Isolation, Policies

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.planner.views import after, carrying, disposed, spread_out, wished
+from tests.planner.views import after, carrying, spread_out, wished
+from tests.support.granting import disposed
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason
 from trimtab.settings import Settings

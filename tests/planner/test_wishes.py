@@ -10,8 +10,9 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.planner.views import carrying, disposed, later, wished
+from tests.planner.views import carrying, later, wished
 from tests.support.clusters import Broker, Bundle, cluster, throughputs, view_of
+from tests.support.granting import disposed
 from trimtab.arrays import Ints
 from trimtab.filters.isolation import Permits
 from trimtab.load_model.fleet import Fleet

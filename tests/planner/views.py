@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
 from trimtab.load_model.history import PlannerHistory
-from trimtab.plan import Plan, ShedWish
+from trimtab.plan import ShedWish
 from trimtab.planner import shed
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
-from trimtab.round.allowance import Allowance
-from trimtab.round.disposal import Disposal
-from trimtab.round.placing import Placing
 from trimtab.settings import Settings
-from trimtab.state.round_state import Histories
 from trimtab.view import View
 
 INTERVAL_MS = 60_000
@@ -68,13 +62,6 @@ def spread_out(view: View, settings: Settings | None = None) -> list[ShedWish]:
     wishes, _ = shed(view, PlannerHistory(), settings or Settings())
     assert all(wish.reason is Reason.SPREAD_GROUP for wish in wishes)
     return list(wishes)
-
-
-def disposed(view: View, wishes: Sequence[ShedWish], settings: Settings | None = None) -> Plan:
-    """What the round makes of them."""
-    settings = settings or Settings()
-    placing = Placing(view, Histories(), settings, np.random.default_rng(0))
-    return Disposal(placing, Allowance(view, settings, {})).plan(wishes, frozenset())
 
 
 def destinations(view: View, wishes: Sequence[ShedWish]) -> set[str]:

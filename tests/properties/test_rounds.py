@@ -13,17 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters import view_of
+from tests.support.granting import disposed
 from tests.support.random_clusters import Cluster, all_settings, clusters, policies
 from trimtab.model import namespace_of
 from trimtab.plan import Plan, ShedWish
 from trimtab.policies import NO_POLICIES, Policies
 from trimtab.reasons import Reason
-from trimtab.round.allowance import Allowance
 from trimtab.round.decide import decide
-from trimtab.round.disposal import Disposal
-from trimtab.round.placing import Placing
 from trimtab.settings import Settings
-from trimtab.state.round_state import Histories, RoundState
+from trimtab.state.round_state import RoundState
 from trimtab.view import View, available_part, is_monitoring
 
 INTERVAL_MS = 60_000
@@ -149,8 +147,7 @@ def test_no_shedder_can_make_a_plan_unsafe(
         ShedWish, st.integers(0, bundles - 1), row, st.just(Reason.OVER_AVERAGE), st.none() | row
     )
     wishes = data.draw(st.lists(wish, max_size=20))
-    placing = Placing(view, Histories(), settings, np.random.default_rng(0))
-    plan = Disposal(placing, Allowance(view, settings, {})).plan(wishes, frozenset())
+    plan = disposed(view, wishes, settings)
     assert len(plan.moves) + len(plan.refusals) == len(wishes)
     assert_no_broker_emptied(view, plan)
     for move in plan.moves:

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.arrays import Bools, Ints
 from trimtab.filters.request import Projection
 from trimtab.health.assessment import Assessment, situation_of
-from trimtab.names import rows_of
+from trimtab.names import rows_by_name
 from trimtab.plan import Merge, Move, Plan, Refusal, Repair, Split
 from trimtab.reasons import IDLE, ORDERED, Reason, Rule
 from trimtab.round.decide import decide, repair_only
@@ -109,16 +109,14 @@ class Scene:
     @cached_property
     def _planned_rows(self) -> dict[str, int]:
         names = {*self.moves, *self.refusals, *self.splits, *self.merges, *self.repairs, *self.held}
-        return {
-            self.view.bundles.names[row]: row for row in rows_of(self.view.bundles.names, names)
-        }
+        return rows_by_name(self.view.bundles.names, names)
 
     def bundle_row(self, bundle: str) -> int | None:
         """The bundle's row; None if it is not in the view."""
         found = self._planned_rows.get(bundle)
         if found is not None:
             return found
-        return next(iter(rows_of(self.view.bundles.names, {bundle})), None)
+        return rows_by_name(self.view.bundles.names, {bundle}).get(bundle)
 
     @cached_property
     def moves(self) -> dict[str, Move]:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from trimtab.load_model.model import Model
 from trimtab.load_model.resources.takes import Takes
-from trimtab.names import rows_of
+from trimtab.names import rows_by_name
 from trimtab.plan import Move
 from trimtab.reasons import Reason
 from trimtab.state.ledger_state import MOST_OPEN, Awaited, Noted, Side
@@ -67,7 +67,7 @@ def _by_resource(
 ) -> dict[str, Awaited]:
     """What each move takes and adds of usage that is of several resources, after those before it:
     so their sum is the plan's."""
-    row_by_name = {takes.names[row]: row for row in rows_of(takes.names, awaited)}
+    row_by_name = rows_by_name(takes.names, awaited)
     used, found = takes.used.copy(), dict(awaited)
     for bundle, move in awaited.items():
         if bundle in row_by_name:

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from trimtab.load import usage
 from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.model import Model, build_model
 from trimtab.load_model.traffic_cost import traffic_of
-from trimtab.names import rows_of
+from trimtab.names import rows_by_name
 from trimtab.plan import Move, Plan, Review, ShedWish
 from trimtab.reasons import Reason
 from trimtab.review.breaker import Ranges, compare_ranges, find_harm, remember_handovers
@@ -54,22 +55,23 @@ class Reviewed(NamedTuple):
     """Bundle to the wish that takes it back, for the moves to undo in this round."""
 
 
+@dataclass(frozen=True, eq=False)
 class PlanReview:
     """Reviews earlier plans in one round."""
 
-    def __init__(self, view: View, settings: Settings, now_ms: int) -> None:
-        self._view, self._settings, self._now_ms = view, settings, now_ms
-        self._row_of = {name: row for row, name in enumerate(view.brokers.names)}
+    view: View
+    settings: Settings
+    now_ms: int
 
     def review(self, state: RoundState) -> Reviewed:
         """The results of earlier plans, and the state with what was learnt from them."""
-        settings = self._settings
+        settings = self.settings
         frozen = state.breaker.until_ms > 0
         if not settings.ledger.enabled:
             state = replace(state, ledger=replace(state.ledger, plans=()))
             return Reviewed(Review(frozen=frozen), state, {})
         state = replace(state, ledger=self._follow(state.ledger))
-        closing = [p for p in state.ledger.plans if due(p, settings, self._now_ms)]
+        closing = [p for p in state.ledger.plans if due(p, settings, self.now_ms)]
         asked = settings.round.enabled and not frozen
         if closing or not asked or settings.round.shedding != _OWN:
             state = self._learn_reports(state)
@@ -80,10 +82,10 @@ class PlanReview:
 
     def note(self, plan: Plan, state: RoundState) -> tuple[Plan, RoundState]:
         """The plan with the counts of moves given up for it, and the state with its moves noted."""
-        settings = self._settings
+        settings = self.settings
         if not (plan.moves and settings.ledger.enabled) or settings.round.observe_only:
             return plan, state
-        made = note_prediction(plan.moves, self._row_of, self._model(state), self._now_ms, state)
+        made = note_prediction(plan.moves, self._row_of, self._model(state), self.now_ms, state)
         if made is None:
             return plan, state
         ledger, given_up = state.ledger.having(made)
@@ -92,24 +94,29 @@ class PlanReview:
             plan = replace(plan, review=replace(plan.review, closed=closed))
         return plan, replace(state, ledger=ledger)
 
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        """The view's row of each broker."""
+        return {name: row for row, name in enumerate(self.view.brokers.names)}
+
     def _learn_reports(self, state: RoundState) -> RoundState:
         """The state with the new reports in the planner's history; `_OWN` does that itself."""
-        _, history = observe_fleet(self._view, state.histories.trimtab, self._settings)
+        _, history = observe_fleet(self.view, state.histories.trimtab, self.settings)
         return replace(state, histories=replace(state.histories, trimtab=history))
 
     def _model(self, state: RoundState) -> Model:
-        return build_model(self._view, state.histories.trimtab, self._settings)
+        return build_model(self.view, state.histories.trimtab, self.settings)
 
     def _follow(self, ledger: Ledger) -> Ledger:
         if not ledger.plans:
             return ledger
-        view, settings = self._view, self._settings
+        view, settings = self.view, self.settings
         brokers, bundles, intended = view.brokers.names, view.bundles, view.intended
         places = {
-            bundles.names[row]: BundlePlace(brokers[bundles.owner[row]], brokers[intended[row]])
-            for row in rows_of(bundles.names, list_awaited(ledger))
+            bundle: BundlePlace(brokers[bundles.owner[row]], brokers[intended[row]])
+            for bundle, row in rows_by_name(bundles.names, list_awaited(ledger)).items()
         }
-        ledger = follow_moves(ledger, places, frozenset(brokers), settings, self._now_ms)
+        ledger = follow_moves(ledger, places, frozenset(brokers), settings, self.now_ms)
         if not any(plan.ended_ms for plan in ledger.plans):
             return ledger
         columns = (
@@ -123,8 +130,8 @@ class PlanReview:
     def _close(self, plan: Noted, before: Reviewed) -> Reviewed:
         review, state = before.review, before.state
         model = self._model(state)
-        ledger, view, settings = state.ledger, self._view, self._settings
-        settled, closed = settle_moves(plan, self._now_ms)
+        ledger, view, settings = state.ledger, self.view, self.settings
+        settled, closed = settle_moves(plan, self.now_ms)
         causes: dict[str, str] = {}
         if settings.breaker.enabled and not plan.undoing:
             ranges = compare_ranges(plan, view, model, settings)
@@ -153,8 +160,8 @@ class PlanReview:
     def _awaits(self, state: RoundState) -> bool:
         """Whether a plan must wait until the one before it is judged."""
         open_ = any(not plan.undoing for plan in state.ledger.plans)
-        missed = self._settings.breaker.enabled and state.histories.trimtab.misses > 0
-        return missed and open_ and self._settings.round.shedding == _OWN
+        missed = self.settings.breaker.enabled and state.histories.trimtab.misses > 0
+        return missed and open_ and self.settings.round.shedding == _OWN
 
     def _count_miss(
         self, plan: Noted, ranges: Ranges | None, model: Model, state: RoundState
@@ -163,7 +170,7 @@ class PlanReview:
 
         Returns the causes to stop planning, by name, if there are too many misses; and the state.
         """
-        history, brokers = state.histories.trimtab, self._view.brokers.names
+        history, brokers = state.histories.trimtab, self.view.brokers.names
         typical = model.typical(brokers, {b: side.strays for b, side in plan.sides.items()})
         outcome = judge_forecast(plan, typical, ranges)
         misses = count_misses(history.misses, outcome)
@@ -176,7 +183,7 @@ class PlanReview:
 
     def _trip(self, plan: Noted, causes: dict[str, str], before: Reviewed) -> Reviewed:
         review, state, undoing = before
-        settings = self._settings.breaker
+        settings = self.settings.breaker
         inverse = () if settings.undo == "off" else tuple(self._inverse(plan))
         recent = state.recent
         # More transfers do not help where transfers fail or are slow.
@@ -194,15 +201,15 @@ class PlanReview:
         )
         misses = state.histories.trimtab.misses if Cause.FORECAST in causes else 0
         seconds = max(settings.freeze, stop_s(misses, settings.freeze))
-        until = self._now_ms + round(1000 * seconds)
+        until = self.now_ms + round(1000 * seconds)
         breaker = state.breaker.tripped(causes, until)
         return Reviewed(review, replace(state, breaker=breaker, recent=recent), undoing)
 
     def _inverse(self, plan: Noted) -> Iterator[tuple[Move, ShedWish]]:
         """The moves that undo the plan, and the wishes for them; the last move first: each source
         had room for its bundle before."""
-        view, landed = self._view, plan.landed()
-        rows = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, landed)}
+        view, landed = self.view, plan.landed()
+        rows = rows_by_name(view.bundles.names, landed)
         for bundle, move in sorted(landed.items(), key=lambda each: -each[1].place):
             row, back = rows.get(bundle), self._row_of.get(move.source)
             at = self._row_of.get(move.destination, -1)

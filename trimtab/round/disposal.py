@@ -78,7 +78,8 @@ class Disposal:
             (Rule.LAST_BUNDLE, staying < 1 and wish.reason not in EMPTYING),
         )
         rule = next((rule for rule, refuses in rules if refuses), None)
-        return rule or self._allowance.find_rule(bundle, source)
+        broker = self._view.brokers.names[source]
+        return rule or self._allowance.find_rule(bundles.names[bundle], broker)
 
     def _destination(self, wish: ShedWish) -> int | Rule:
         """A broker row for the wish, checked in Pulsar's order; or the rule that leaves none."""
@@ -116,14 +117,15 @@ class Disposal:
         """Those of the ``allowed`` brokers (n,) that may get another bundle in this round."""
         if not self._settings.plans.broker_moves:
             return allowed
-        full = np.array([self._allowance.is_full(row) for row in range(len(allowed))], np.bool_)
+        full = np.array([*map(self._allowance.is_full, self._view.brokers.names)], np.bool_)
         roomy: Bools = allowed & ~full
         return roomy
 
     def _grant(self, wish: ShedWish, destination: int) -> None:
         self._granted[wish] = destination
         self._moved.add(wish.bundle)
-        self._allowance.take(wish.bundle, wish.source, destination)
+        names, bundle = self._view.brokers.names, self._view.bundles.names[wish.bundle]
+        self._allowance.take(bundle, names[wish.source], names[destination])
         self._staying[wish.source] -= 1
         self._staying[destination] += 1
         self._given[destination] += 1

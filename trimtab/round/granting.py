@@ -14,6 +14,7 @@ from trimtab.round.disposal import Disposal
 from trimtab.round.placing import Placing
 from trimtab.round.proposals import Proposals, ask_strategies
 from trimtab.settings import Settings
+from trimtab.state.hand_overs import Budgets
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
@@ -28,10 +29,12 @@ def dispose(
     """The moves granted and refused; the ``urgent`` ones have used up a part of the budgets."""
     if not proposed.wishes:
         return Plan(), state
-    placing = Placing(proposed.view, state.histories, settings, rng)
+    view = proposed.view
+    placing = Placing(view, state.histories, settings, rng)
     # What is only shown uses up no budget.
     handed = {} if settings.round.observe_only else state.handed
-    allowance = Allowance(proposed.view, settings, handed, len(urgent), urgent)
+    budgets = Budgets(settings.plans, view.controls, handed, view.now_ms)
+    allowance = Allowance(settings, budgets, len(urgent), urgent)
     plan = Disposal(placing, allowance).plan(proposed.wishes, proposed.cooling)
     return plan, replace(state, histories=placing.remembered())
 

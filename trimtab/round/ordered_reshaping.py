@@ -7,15 +7,14 @@ for a cool-down.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from trimtab.model import InvalidName, merge_names, namespace_of
-from trimtab.names import rows_of
 from trimtab.plan import MergeWish, Refusal, SplitWish
 from trimtab.reasons import Reason, Rule
-from trimtab.round.ordered_moves import find_absence, owner_of
+from trimtab.round.ordered_bundles import OrderedBundle, find_ordered
 from trimtab.settings import Settings
 from trimtab.splitting.triggers.limits import Busy
 from trimtab.state.round_state import RoundState
@@ -33,86 +32,93 @@ class OrderedReshaping(NamedTuple):
 
 
 def take_ordered_reshaping(
-    view: View, state: RoundState, settings: Settings
+    view: View, row_of: Mapping[str, int], state: RoundState, settings: Settings
 ) -> tuple[OrderedReshaping, View, RoundState]:
     """What is granted and refused, the view with the namespaces' sizes after the splits, and the
-    state without what is decided."""
+    state without what is decided. ``row_of``: the view's row of each such bundle."""
+    wanted = state.approved_merges | state.asked_merges
+    ordered = find_ordered(view, row_of, {*state.asked, *wanted, *wanted.values()})
+    splits, denied, sizes = _take_splits(view, ordered, state, settings)
+    merges, unmerged = _take_merges(ordered, wanted, state)
     # What was refused stays too: it must not be merged in the very round.
-    concerned = rows_of(view.bundles.names, state.asked)
-    splits, denied, view = _take_splits(view, state, settings)
-    merges, unmerged = _take_merges(view, state, {*view.in_flight.tolist(), *concerned})
+    concerned = [row_of[bundle] for bundle in state.asked if bundle in row_of]
     parts = [row for wish in merges for row in (wish.bundle, wish.neighbour)]
-    ordered = OrderedReshaping(
+    taken = OrderedReshaping(
         tuple(splits), tuple(merges), (*denied, *unmerged), frozenset({*concerned, *parts})
     )
-    return ordered, view, replace(state, asked={}, approved_merges={}, asked_merges={})
+    state = replace(state, asked={}, approved_merges={}, asked_merges={})
+    return taken, replace(view, sizes=sizes), state
 
 
 def _take_splits(
-    view: View, state: RoundState, settings: Settings
-) -> tuple[list[SplitWish], list[Refusal], View]:
-    """The splits granted, the refusals, and the view with the namespaces' sizes after them."""
-    names, sizes = view.bundles.names, dict(view.sizes)
-    busy = Busy(names, view.splitting)
-    row_of = {names[row]: row for row in rows_of(names, state.asked)}
+    view: View, ordered: Mapping[str, OrderedBundle], state: RoundState, settings: Settings
+) -> tuple[list[SplitWish], list[Refusal], dict[str, int]]:
+    """The splits granted, the refusals, and the namespaces' sizes after them."""
+    sizes, most = dict(view.sizes), settings.split.max_bundles
+    busy = Busy(view.splitting)
     wishes, refusals = [], []
     for bundle, asked in sorted(state.asked.items()):
-        row, namespace = row_of.get(bundle), namespace_of(bundle)
-        size = sizes.get(namespace, settings.split.max_bundles) + max(1, len(asked.positions))
-        rule = _find_split_obstacle(view, busy, bundle, row)
-        if rule is None and size > settings.split.max_bundles:
-            rule = Rule.FULL_NAMESPACE
-        if row is None or rule is not None:
-            refusals.append(Refusal(bundle, owner_of(view, bundle, row), rule or Rule.UNOWNED))
+        namespace = namespace_of(bundle)
+        size = sizes.get(namespace, most) + max(1, len(asked.positions))
+        answer = _judge_split(ordered[bundle], busy)
+        if isinstance(answer, int) and size > most:
+            answer = Rule.FULL_NAMESPACE
+        if isinstance(answer, Rule):
+            refusals.append(Refusal(bundle, ordered[bundle].owner, answer))
             continue
         sizes[namespace] = size
-        wishes.append(SplitWish(row, Reason.ASKED, None, asked.algorithm, asked.positions))
-    return wishes, refusals, replace(view, sizes=sizes)
+        wishes.append(SplitWish(answer, Reason.ASKED, None, asked.algorithm, asked.positions))
+    return wishes, refusals, sizes
 
 
-def _find_split_obstacle(view: View, busy: Busy, bundle: str, row: int | None) -> Rule | None:
-    if row is None:
-        return find_absence(view, bundle)
-    if view.intended[row] != view.bundles.owner[row] or busy.involves(row):
+def _judge_split(bundle: OrderedBundle, busy: Busy) -> int | Rule:
+    """The bundle's row, or the rule against its split."""
+    if isinstance(bundle.row, Rule):
+        return bundle.row
+    if bundle.in_flight or busy.involves(bundle.bundle):
         return Rule.IN_FLIGHT
-    if view.controls.pin_of(bundle):
+    if bundle.pinned:
         return Rule.PINNED
-    return None if view.bundles.movable[row] else Rule.NOT_MOVABLE
+    return bundle.row if bundle.movable else Rule.NOT_MOVABLE
 
 
 def _take_merges(
-    view: View, state: RoundState, resting: Collection[int]
+    ordered: Mapping[str, OrderedBundle], wanted: Mapping[str, str], state: RoundState
 ) -> tuple[list[MergeWish], list[Refusal]]:
-    """The merges granted and the refusals; bundle rows ``resting`` must not be merged."""
-    wanted = state.approved_merges | state.asked_merges
-    names, brokers = view.bundles.names, view.brokers.names
-    row_of = {names[row]: row for row in rows_of(names, {*wanted, *wanted.values()})}
+    """The merges granted and the refusals; ``wanted``: each lower part, and its upper one."""
     wishes, refusals = [], []
     for lower, upper in sorted(wanted.items()):
-        low, high = row_of.get(lower), row_of.get(upper)
-        rule = _find_merge_obstacle(view, resting, (lower, low), (upper, high))
-        if low is None or high is None or rule is not None:
-            owner = "" if low is None else brokers[view.bundles.owner[low]]
-            refusals.append(Refusal(lower, owner, rule or Rule.UNOWNED))
+        answer = _judge_merge(ordered[lower], ordered[upper], state.asked)
+        if isinstance(answer, Rule):
+            # The owner of a bundle that is not in the view is not certain.
+            owner = "" if isinstance(ordered[lower].row, Rule) else ordered[lower].owner
+            refusals.append(Refusal(lower, owner, answer))
         else:
             reason = Reason.ASKED if lower in state.asked_merges else Reason.APPROVED
-            wishes.append(MergeWish(low, high, reason))
+            wishes.append(MergeWish(*answer, reason))
     return wishes, refusals
 
 
-def _find_merge_obstacle(
-    view: View, resting: Collection[int], *parts: tuple[str, int | None]
-) -> Rule | None:
-    for bundle, row in parts:
-        if row is None:
-            return find_absence(view, bundle)
-        if view.controls.pin_of(bundle):
-            return Rule.PINNED
-        if row in resting or not view.bundles.movable[row]:
-            return Rule.NOT_MOVABLE
-    owners = {int(view.bundles.owner[row]) for _, row in parts if row is not None}
+def _judge_merge(
+    lower: OrderedBundle, upper: OrderedBundle, splitting: Collection[str]
+) -> tuple[int, int] | Rule:
+    """The rows of both parts, or the rule against their merge; ``splitting`` has the bundles that
+    people want split."""
+    if isinstance(low := _judge_part(lower, splitting), Rule):
+        return low
+    if isinstance(high := _judge_part(upper, splitting), Rule):
+        return high
     try:
-        merge_names(*(bundle for bundle, _ in parts))
+        merge_names(lower.bundle, upper.bundle)
     except InvalidName:
         return Rule.UNOWNED
-    return None if len(owners) == 1 else Rule.UNOWNED
+    return (low, high) if lower.owner == upper.owner else Rule.UNOWNED
+
+
+def _judge_part(part: OrderedBundle, splitting: Collection[str]) -> int | Rule:
+    if isinstance(part.row, Rule):
+        return part.row
+    if part.pinned:
+        return Rule.PINNED
+    free = part.movable and not part.in_flight and part.bundle not in splitting
+    return part.row if free else Rule.NOT_MOVABLE

@@ -12,12 +12,12 @@ the shedder proposes, unless shedding is off or the breaker has tripped
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from trimtab.merging import MERGERS
-from trimtab.names import rows_of
+from trimtab.names import rows_by_name
 from trimtab.plan import MOST_AT_ONCE, Merge, MergeWish, Refusal, ShedWish, Split, SplitWish
 from trimtab.reasons import Reason
 from trimtab.round.ordered_reshaping import OrderedReshaping, take_ordered_reshaping
@@ -55,10 +55,11 @@ def ask_strategies(
     ``view`` has the available brokers only. ``instead``: the wishes to take while no shedder may
     be asked; None: ask the shedder. ``held``: rows that strategies must leave alone.
     """
-    cooling = frozenset(rows_of(view.bundles.names, state.recent))
+    row_of = rows_by_name(view.bundles.names, _list_named(state))
+    cooling = frozenset(row_of[bundle] for bundle in state.recent if bundle in row_of)
     ordered = OrderedReshaping()
     if state.asked or state.approved_merges or state.asked_merges:
-        ordered, view, state = take_ordered_reshaping(view, state, settings)
+        ordered, view, state = take_ordered_reshaping(view, row_of, state, settings)
     view = replace(view, left={bundle: broker for bundle, (broker, _) in state.left.items()})
     still = {*view.in_flight.tolist(), *cooling, *ordered.rows, *held}
     view = hold(view, [*still], _names(view.bundles, ordered.splits))
@@ -67,7 +68,7 @@ def ask_strategies(
     view = hold(view, rows, _names(view.bundles, triggered))
     wanted = ask_merger(view, settings)
     view = hold(view, [row for wish in wanted for row in (wish.bundle, wish.neighbour)])
-    children, state = _ask_children(view.bundles, state, settings)
+    children, state = _ask_children(view.bundles, row_of, state, settings)
     wishes = instead
     if wishes is None:
         wishes, state = _ask_shedder(view, state, settings)
@@ -79,6 +80,13 @@ def ask_strategies(
         refusals=(*ordered.refusals, *hindered),
         wishes=[*children, *wishes],
     ), state
+
+
+def _list_named(state: RoundState) -> set[str]:
+    """The bundles that the state has something to say of to a regular round."""
+    orders = {*state.asked, *state.approved_merges, *state.asked_merges}
+    uppers = {*state.approved_merges.values(), *state.asked_merges.values()}
+    return {*state.recent, *state.halves, *orders, *uppers}
 
 
 def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
@@ -122,15 +130,12 @@ def ask_merger(view: View, settings: Settings) -> Sequence[MergeWish]:
 
 
 def _ask_children(
-    bundles: Bundles, state: RoundState, settings: Settings
+    bundles: Bundles, row_of: Mapping[str, int], state: RoundState, settings: Settings
 ) -> tuple[Sequence[ShedWish], RoundState]:
     """A wish for each child that its owner reports by now, unless the shedder is on and places them
     itself; the state waits for the other children."""
-    if not state.halves:
-        return (), state
-    rows = rows_of(bundles.names, state.halves)
-    found = {bundles.names[row] for row in rows}
-    waiting = {name: since for name, since in state.halves.items() if name not in found}
+    waiting = {name: since for name, since in state.halves.items() if name not in row_of}
+    rows = [row for name, row in row_of.items() if name in state.halves]
     wishes = [
         ShedWish(row, int(bundles.owner[row]), Reason.DIVIDED, or_stay=True)
         for row in rows

@@ -16,7 +16,7 @@ from trimtab.arrays import RATE_IN, RATE_OUT, TOPICS, Ints
 from trimtab.filters import find_permitted
 from trimtab.filters.request import Expected
 from trimtab.model import namespace_of
-from trimtab.names import rows_of
+from trimtab.names import rows_by_name
 from trimtab.ownership import Event
 from trimtab.plan import MOST_AT_ONCE, Repair
 from trimtab.repair_needs import Need
@@ -51,7 +51,7 @@ class RepairPlacement:
         """The rows of the bundles that need repair, or are awaited by a broker, if in the view."""
         trouble, names = self._view.trouble, self._view.bundles.names
         wanted = {*trouble.expected, *(need.bundle for need in trouble.needs)}
-        return {names[row]: row for row in rows_of(names, wanted)}
+        return rows_by_name(names, wanted)
 
     def _expect_given(self, rows: dict[str, int]) -> None:
         """Count the bundles that brokers were given and do not serve yet."""

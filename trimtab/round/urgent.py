@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.doubt import Doubt
-from trimtab.names import rows_of
+from trimtab.names import rows_by_name
 from trimtab.ownership import Event
 from trimtab.plan import Plan, ShedWish
 from trimtab.reasons import Reason, Rule
@@ -20,6 +20,7 @@ from trimtab.round.placing import Placing
 from trimtab.round.repair_placement import RepairPlacement
 from trimtab.settings import Settings, WeightSettings
 from trimtab.state.broker_averages import advance, remember_averages
+from trimtab.state.hand_overs import Budgets
 from trimtab.state.round_state import RoundState, begun
 from trimtab.view import Brokers, Bundles, View
 
@@ -48,7 +49,8 @@ def plan_urgent(
         return Plan(refusals=ordered.refusals), view, state
     placing = Placing(view, state.histories, settings, rng)
     repairs, postponed = RepairPlacement(placing).repairs()
-    allowance = Allowance(view, settings, state.handed, len(view.in_flight))
+    budgets = Budgets(settings.plans, view.controls, state.handed, view.now_ms)
+    allowance = Allowance(settings, budgets, len(view.in_flight))
     plan = Disposal(placing, allowance).plan(wishes, ())
     state = keep_unspent(plan, before, replace(state, histories=placing.remembered()))
     refusals = ordered.refusals + plan.refusals
@@ -107,6 +109,6 @@ def carry_out(view: View, plan: Plan) -> View:
     }
     row_of = {name: row for row, name in enumerate(view.brokers.names)}
     intended = view.intended.copy()
-    for row in rows_of(view.bundles.names, broker_of):
-        intended[row] = row_of[broker_of[view.bundles.names[row]]]
+    for bundle, row in rows_by_name(view.bundles.names, broker_of).items():
+        intended[row] = row_of[broker_of[bundle]]
     return replace(view, intended=intended)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from trimtab.controls import Controls
@@ -27,6 +28,23 @@ def budget_of(tenant: str, settings: PlanSettings, controls: Controls) -> int | 
     if tenant == CLUSTER:
         return settings.minute_moves or None
     return controls.budgets.get(tenant, settings.tenant_moves or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The budgets of a cluster and its tenants, and the moves of their present periods."""
+
+    settings: PlanSettings
+    controls: Controls
+    handed: HandOvers
+    now_ms: int
+
+    def is_spent(self, tenant: str, more: int) -> bool:
+        """Whether the tenant, or the CLUSTER, may have no more moves after so many ``more``."""
+        most = budget_of(tenant, self.settings, self.controls)
+        if most is None:
+            return False
+        return count_spent(self.handed, tenant, self.settings, self.now_ms) + more >= most
 
 
 def tenant_of(bundle: str) -> str:

@@ -69,9 +69,9 @@ def _granted(
     view: View, ready: Mapping[int, Reason], limits: SplitSettings, divisible: Divisible
 ) -> Iterator[SplitWish]:
     places = Places(view.bundles, view.sizes, limits.max_bundles)
-    busy = Busy(view.bundles.names, view.splitting)
+    busy, names = Busy(view.splitting), view.bundles.names
     for row, reason in ready.items():
-        if places.free(row) and not busy.involves(row) and divisible(row):
+        if places.free(row) and not busy.involves(names[row]) and divisible(row):
             places.take(row)
             yield SplitWish(row, reason)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -70,13 +70,12 @@ def list_limits(
 class Busy:
     """The bundles that are being split, and their children."""
 
-    def __init__(self, names: Sequence[str], splitting: Collection[str]) -> None:
-        self._names = names
+    def __init__(self, splitting: Collection[str]) -> None:
         self._ends = {end for bundle in splitting for end in _ends(bundle)}
 
-    def involves(self, row: int) -> bool:
+    def involves(self, bundle: str) -> bool:
         """Whether a bundle, or the bundle it came from, is being split."""
-        return bool(self._ends) and not self._ends.isdisjoint(_ends(self._names[row]))
+        return bool(self._ends) and not self._ends.isdisjoint(_ends(bundle))
 
 
 def _ends(bundle: str) -> set[tuple[str, str, int]]:

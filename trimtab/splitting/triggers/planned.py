@@ -16,7 +16,7 @@ from typing import Final
 
 from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import within
-from trimtab.names import rows_of
+from trimtab.names import rows_by_name
 from trimtab.plan import SplitWish
 from trimtab.planner.giants import divisible
 from trimtab.reasons import Reason, Rule
@@ -75,12 +75,12 @@ def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int
         return {}
     seen_ms = view.now_ms - _TWICE * interval_ms
     known = {name: giant for name, giant in history.giants.items() if giant.at_ms <= seen_ms}
-    row_of = {view.bundles.names[row]: row for row in rows_of(view.bundles.names, known)}
-    busy = Busy(view.bundles.names, view.splitting)
+    row_of = rows_by_name(view.bundles.names, known)
+    busy = Busy(view.splitting)
     return {
         row_of[name]: Weighed(giant.size, view.now_ms)
         for name, giant in sorted(known.items(), key=lambda each: (-each[1].size, each[0]))
-        if name in row_of and view.bundles.movable[row_of[name]] and not busy.involves(row_of[name])
+        if name in row_of and view.bundles.movable[row_of[name]] and not busy.involves(name)
     }
 
 
