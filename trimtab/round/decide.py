@@ -31,6 +31,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools
+from trimtab.controls import Controls
 from trimtab.doubt import Doubt
 from trimtab.load import usage
 from trimtab.plan import Plan, Review
@@ -44,7 +45,7 @@ from trimtab.round.urgent import carry_out, plan_urgent
 from trimtab.settings import Settings
 from trimtab.state.hand_overs import remember_moves
 from trimtab.state.round_state import RoundState, start_cooldowns
-from trimtab.view import Brokers, View, available_part
+from trimtab.view import View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is no other broker to move to."""
@@ -57,8 +58,10 @@ def decide(
     urgent, view, state = plan_urgent(view, state, settings, now_ms, rng)
     skipped = urgent.skipped or _standstill(view.trouble.doubt, view.brokers.available)
     if skipped is not None:
-        return _finish(replace(urgent, skipped=skipped), view, state, settings, now_ms)
+        plan = replace(urgent, skipped=skipped, summary=_summarise(view, settings))
+        return _finish(plan, view.controls, state, settings, now_ms)
     view = available_part(view)
+    summary = _summarise(view, settings)
     reviewer = PlanReview(view, settings, now_ms)
     review, state, undoing = reviewer.review(state)
     unasked = _unasked(review, settings)
@@ -78,6 +81,7 @@ def decide(
         merges=proposed.merges,
         skipped=unasked,
         review=review,
+        summary=summary,
     )
     if holding.all_wait:
         plan = hold_back(plan, decided.moves)
@@ -86,9 +90,10 @@ def decide(
         again = before, instead, holding.free
         plan = replace(plan, held=propose(under_way, *again, settings, rng))
     if not (unasked or plan.changes or plan.refusals or plan.held):
-        plan = replace(plan, skipped=find_idle_rule(view.brokers, state, settings, view.now_ms))
+        idle = find_idle_rule(summary["usage_range"], state, settings, view.now_ms)
+        plan = replace(plan, skipped=idle)
     plan, state = reviewer.note(plan, state)
-    return _finish(plan, view, state, settings, now_ms)
+    return _finish(plan, view.controls, state, settings, now_ms)
 
 
 def repair_only(
@@ -96,8 +101,9 @@ def repair_only(
 ) -> tuple[Plan, RoundState]:
     """Hold a round between two regular ones, for what cannot wait."""
     plan, view, state = plan_urgent(view, state, settings, now_ms, rng)
-    plan = replace(plan, skipped=plan.skipped or Rule.REPAIR_ONLY)
-    return _finish(plan, view, state, settings, now_ms)
+    skipped = plan.skipped or Rule.REPAIR_ONLY
+    plan = replace(plan, skipped=skipped, summary=_summarise(view, settings))
+    return _finish(plan, view.controls, state, settings, now_ms)
 
 
 def _standstill(doubt: Doubt, available: Bools) -> Rule | None:
@@ -119,21 +125,20 @@ def _unasked(review: Review, settings: Settings) -> Rule | None:
 
 
 def _finish(
-    plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
+    plan: Plan, controls: Controls, state: RoundState, settings: Settings, now_ms: int
 ) -> tuple[Plan, RoundState]:
-    summary = _summary(view.brokers, len(view.bundles.names), settings)
-    plan = replace(plan, summary=summary)
+    """The plan, and the state in which its moves count, if they are carried out."""
     if settings.round.observe_only:
         return plan, state
     moved = (move.bundle for move in plan.moves)
-    handed = remember_moves(state.handed, moved, settings.plans, view.controls, now_ms)
+    handed = remember_moves(state.handed, moved, settings.plans, controls, now_ms)
     return plan, start_cooldowns(plan, replace(state, handed=handed), now_ms)
 
 
-def _summary(brokers: Brokers, bundles: int, settings: Settings) -> dict[str, float]:
+def _summarise(view: View, settings: Settings) -> dict[str, float]:
     """Counts of brokers and bundles, and usage figures if usage is known and finite."""
-    loads = usage(brokers.resources, settings.weights)[brokers.available]
-    figures = {"brokers": float(len(loads)), "bundles": float(bundles)}
+    loads = usage(view.brokers.resources, settings.weights)[view.brokers.available]
+    figures = {"brokers": float(len(loads)), "bundles": float(len(view.bundles.names))}
     if loads.size and np.isfinite(loads).all():
         low, high = float(loads.min()), float(loads.max())
         mean = float(loads.mean())

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
-
-from trimtab.load import usage
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.state.round_state import RoundState
-from trimtab.view import Brokers
 
 _NOISE: Final = 2.0
 """Multiple of ``planner.target`` up to which the range counts as balanced: reported usage has noise
@@ -20,15 +16,15 @@ that the planner's prediction has not. Lower: a fleet that came to rest is not c
 higher: one that is not, is."""
 
 
-def find_idle_rule(available: Brokers, state: RoundState, settings: Settings, now_ms: int) -> Rule:
-    """A rule of `IDLE`; ``state`` is the one after the strategy was asked."""
+def find_idle_rule(usage_range: float, state: RoundState, settings: Settings, now_ms: int) -> Rule:
+    """A rule of `IDLE`; ``usage_range`` is the available brokers', ``state`` the one after the
+    strategy was asked."""
     name = settings.round.shedding
     strategy = STRATEGIES[name]
     history = state.histories.of(name, strategy.history)
     if strategy.learning(history):
         return Rule.LEARNING
-    near = np.ptp(usage(available.resources, settings.weights)) <= _NOISE * settings.planner.target
-    if near:
+    if usage_range <= _NOISE * settings.planner.target:
         return Rule.BALANCED
     return Rule.CHANGING if strategy.waiting(history, now_ms) else Rule.NO_PROPOSAL
 
