@@ -21,16 +21,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from agent.agreement import Agreement
 from agent.broker import Broker
 from agent.commands.actions import obey
 from agent.commands.leaving import leave
 from agent.commands.obeying import Obeyed, Obeyer
-from agent.holdings import Holdings
 from agent.leasing import LeaseHolder, Superseded
 from agent.links import AgentSettings, Links
 from agent.migration.mover import Mover
 from agent.notices import Notices
+from agent.ownership.agreement import Agreement
+from agent.ownership.holdings import Holdings
 from agent.reports.due_reports import DueReports
 from sinks.errors import Closed, Misconfigured, Unavailable
 from trimtab.migration.migration import Target

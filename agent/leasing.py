@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
-from agent.holdings import Holdings
 from agent.links import AgentSettings, Links
+from agent.ownership.holdings import Holdings
 from sinks.errors import Closed
 from sinks.redis.leasing.lease import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
 from trimtab.wire.assertion import Assertion

@@ -11,10 +11,10 @@ from redis import Redis
 
 from agent.clock import boot_clock, watch_server_time
 from agent.lookup.claiming import Claims
+from agent.ownership.seen import Seen
 from agent.ports import Commands, LeaseKeeper, Reports, Store, Topics, UrlBook
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Cadence, Reporter
-from agent.seen import Seen
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.hints import PlacementHints
 from sinks.redis.leasing.leases import Leases

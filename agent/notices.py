@@ -9,7 +9,7 @@ import structlog
 
 from agent.commands.obeying import Obeyed
 from agent.links import AgentSettings
-from agent.seen import Seen
+from agent.ownership.seen import Seen
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Record
 

@@ -33,7 +33,7 @@ def running(  # noqa: PLR0913 - its broker, its servers, and how it ends and is 
     shows it to Prometheus; without, it is shown nowhere.
 
     Neither needs to be up yet. Kafka's TLS and SASL settings come from the environment, as for the
-    job. Raises Misconfigured and `agent.seen.Unusable` before anything is started.
+    job. Raises Misconfigured and `agent.ownership.seen.Unusable` before anything is started.
     """
     outbox = Outbox(partial(kafka_producer, kafka, security_of_environment()))
     client = redis_client(redis)

@@ -14,9 +14,9 @@ from enum import StrEnum
 from typing import Final
 
 from agent.broker import Broker, CannotLoad
-from agent.holdings import Holdings
+from agent.ownership.holdings import Holdings
+from agent.ownership.seen import Seen
 from agent.ports import Store
-from agent.seen import Seen
 from sinks.errors import Unavailable
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import SERVING, Event, State

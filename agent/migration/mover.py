@@ -23,12 +23,12 @@ import msgspec
 import structlog
 
 from agent.broker import Broker, CannotLoad
-from agent.holdings import Holdings
 from agent.migration.left import Left, left_in
 from agent.migration.new_topics import NewTopics
 from agent.migration.port import CannotMigrate, Migrating
 from agent.migration.records import Keep, Records
 from agent.migration.taking import Case, restore, take
+from agent.ownership.holdings import Holdings
 from agent.ports import Topics
 from trimtab.migration.life import UNDER_WAY
 from trimtab.migration.migration import Target

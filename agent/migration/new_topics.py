@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 import structlog
 
-from agent.holdings import Holdings
 from agent.migration.port import AskAgain, Migrating
 from agent.migration.records import Keep, Records
+from agent.ownership.holdings import Holdings
 from trimtab.migration.migration import Target
 from trimtab.migration.scopes import namespace_of
 from trimtab.migration.topic_life import FORGETTABLE, MOST_NEW, TopicEvent, TopicState

@@ -14,11 +14,11 @@ import numpy as np
 
 from agent.agent import Agent
 from agent.clock import watch_server_time
-from agent.holdings import Holdings
 from agent.leasing import Superseded
 from agent.links import AgentSettings, Links
 from agent.lookup.claiming import Claims, NoPlace
-from agent.seen import Seen
+from agent.ownership.holdings import Holdings
+from agent.ownership.seen import Seen
 from simulation.ownership.broker import (
     Broker,
     EvenHints,

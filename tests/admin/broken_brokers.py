@@ -12,11 +12,11 @@ import msgspec
 
 from admin.conformance.subject import run
 from agent.agent import Agent
-from agent.agreement import Agreement
 from agent.broker import Broker
 from agent.commands.obeying import Obeyer
-from agent.holdings import Holdings
 from agent.links import AgentSettings, Links
+from agent.ownership.agreement import Agreement
+from agent.ownership.holdings import Holdings
 from sinks.errors import StoreUnavailable
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.leasing.lease import Lease, Renewal

@@ -10,8 +10,8 @@ from redis import Redis
 from agent.broker import CannotLoad
 from agent.commands.actions import obey
 from agent.commands.obeying import Obeyed, Obeyer
-from agent.holdings import Holdings
-from agent.seen import Seen
+from agent.ownership.holdings import Holdings
+from agent.ownership.seen import Seen
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.ownership_store import OwnershipStore
 from tests.support.opening import SureStore, keep_alive, let_in, let_lapse

@@ -13,9 +13,9 @@ from structlog.testing import capture_logs
 
 from agent.clock import boot_clock, watch_server_time
 from agent.commands.obeying import Obeyed
-from agent.forgetting import PAGE
-from agent.holdings import Holdings
 from agent.leasing import Superseded
+from agent.ownership.forgetting import PAGE
+from agent.ownership.holdings import Holdings
 from agent.ports import LeaseKeeper
 from sinks.errors import StoreUnavailable
 from sinks.redis.cluster_gate import ClusterGate

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from agent.broker import CannotLoad
-from agent.holdings import Holdings
 from agent.migration.known import KnownTopics
 from agent.migration.mover import IDLE_S, LISTED, PART_S, SLOW_S, Mover
 from agent.migration.port import AskAgain, CannotMigrate
 from agent.migration.records import LOST_S
+from agent.ownership.holdings import Holdings
 from sinks.errors import Closed, StoreUnavailable
 from tests.agent.support import Recorder
 from tests.support.migrating_broker import Log

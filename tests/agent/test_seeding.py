@@ -7,7 +7,7 @@ import pytest
 from redis import Redis
 
 from agent.commands.obeying import Obeyed
-from agent.seeding import look_again, seed
+from agent.ownership.seeding import look_again, seed
 from sinks.errors import Closed
 from tests.agent.support import BUNDLE, A, B, Job, Site, lines
 from tests.support.opening import keep_alive

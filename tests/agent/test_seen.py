@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.seen import Seen, Unusable
+from agent.ownership.seen import Seen, Unusable
 from tests.agent.seen_records import ONE, TWO, record
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.wire.ownership import Record
@@ -68,7 +68,7 @@ def test_what_was_noted_outlives_kill_9(tmp_path: Path) -> None:
     script = f"""
 import os, signal
 from pathlib import Path
-from agent.seen import Seen
+from agent.ownership.seen import Seen
 from tests.agent.seen_records import ONE, TWO, record
 seen = Seen(Path({str(path)!r}))
 seen.note(ONE, record(4, 2))

@@ -11,9 +11,9 @@ from agent.agent import Agent
 from agent.clock import watch_server_time
 from agent.links import AgentSettings, Links
 from agent.lookup.claiming import Claims
+from agent.ownership.seen import Seen
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Reporter
-from agent.seen import Seen
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.hints import PlacementHints

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from agent.clock import boot_clock
-from agent.holdings import Holdings
+from agent.ownership.holdings import Holdings
 from trimtab.model import Epoch
 
 

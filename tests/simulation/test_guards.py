@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 import pytest
 import structlog
 
-from agent.agreement import Agreement
 from agent.commands import actions
 from agent.commands.obeying import Obeyer
 from agent.leasing import LeaseHolder
+from agent.ownership.agreement import Agreement
 from simulation.ownership import manager
 from simulation.ownership.faults import FAULTS
 from simulation.ownership.host import SESSIONS_FROM, Host

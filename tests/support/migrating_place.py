@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from agent.holdings import Holdings
 from agent.migration.mover import Mover
 from agent.migration.port import AskAgain
+from agent.ownership.holdings import Holdings
 from sinks.errors import StoreUnavailable
 from tests.agent.support import Clock
 from tests.support.migrating_broker import MigratingBroker, Storage

@@ -15,8 +15,8 @@ import numpy as np
 
 from agent.commands.actions import obey
 from agent.commands.obeying import Obeyed, Obeyer
-from agent.holdings import Holdings
-from agent.seen import Seen
+from agent.ownership.holdings import Holdings
+from agent.ownership.seen import Seen
 from simulation.ownership.redis.server import MemoryServer
 from tests.transcripts.broker import StoryBroker
 from tests.transcripts.names import Names

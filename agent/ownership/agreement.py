@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent.commands.obeying import Obeyer
-from agent.forgetting import Forgetter
 from agent.leasing import LeaseHolder
 from agent.links import AgentSettings, Links
-from agent.seeding import look_again, seed
+from agent.ownership.forgetting import Forgetter
+from agent.ownership.seeding import look_again, seed
 from sinks.errors import UNOPENED, Closed
 from sinks.redis.leasing.lease import Lease, Renewal
 

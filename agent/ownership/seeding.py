@@ -20,7 +20,7 @@ from typing import Final
 
 from agent.broker import CannotLoad
 from agent.commands.obeying import Obeyer
-from agent.forgetting import Records, forgettable
+from agent.ownership.forgetting import Records, forgettable
 from sinks.errors import Closed
 from trimtab.ownership import Event, State
 from trimtab.wire.ownership import Record, Refused, Transition, TransitionOutcome
