@@ -37,7 +37,7 @@ from trimtab.migration.migration import Target
 from trimtab.migration.steps import Step
 from trimtab.model import Epoch
 from trimtab.wire.command import Command, CommandKind
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 2.0

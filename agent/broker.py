@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 
 class CannotLoad(Exception):

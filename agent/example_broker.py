@@ -20,7 +20,7 @@ from agent.running import running, wait_for_the_end
 from sinks.redis.server.connections import redis_client
 from trimtab.model import parse_bundle
 from trimtab.store.ring import clamped_position, position
-from trimtab.wire.load_report import BundleStats, LocalBrokerData
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData
 
 
 class ExampleBroker:

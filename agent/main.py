@@ -19,7 +19,7 @@ from sinks.errors import Misconfigured
 from sinks.exposition import PortTaken
 from trimtab.model import InvalidName, parse_subject
 from trimtab.policies import host_of
-from trimtab.wire.load_report import BundleStats, LocalBrokerData
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData
 
 _FAILED: Final = 1
 _USAGE: Final = 2

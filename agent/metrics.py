@@ -23,7 +23,7 @@ from trimtab.metrics import pulsar
 from trimtab.metrics.metric import Metric as Described
 from trimtab.metrics.metric import MetricKind
 from trimtab.migration.steps import Step
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 _OBSERVED: Final = (metrics.HANDOVER,)
 """What is noted as it happens."""

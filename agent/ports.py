@@ -11,9 +11,9 @@ from trimtab.migration.migration import Migration
 from trimtab.wire.assertion import Assertion
 from trimtab.wire.command import Command
 from trimtab.wire.hints import Hints
-from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
+from trimtab.wire.reports.load_report import LocalBrokerData
 from trimtab.wire.topics import TopicCall, TopicOutcome, TopicRecord
 
 

@@ -21,7 +21,7 @@ from confluent_kafka import Producer
 
 from benchmarks.synthetic import Columns, columns
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 BUNDLES: Final = 100
 """Bundles of each broker."""

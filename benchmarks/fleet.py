@@ -28,7 +28,7 @@ from simulation.profile import Profile
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.server.connections import redis_client
 from trimtab.wire.command import Command, CommandKind
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 CLUSTER: Final = "bench"
 BROKERS: Final = 100

@@ -28,8 +28,8 @@ from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from trimtab.ownership import Event
-from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 BROKERS: Final = 8
 BUNDLES: Final = 200

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile
 from trimtab.wire import keys
-from trimtab.wire.load_report import LocalBrokerData, encode
+from trimtab.wire.reports.load_report import LocalBrokerData, encode
 
 CLUSTER: Final = "bench"
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource
 
 _RESOURCES: Final = ("cpu", "memory", "direct_memory", "bandwidth_in", "bandwidth_out")
 

@@ -20,7 +20,7 @@ from sinks.kafka.clients import TIMEOUT_SECONDS, settings
 from trimtab.load import COUNTED, percentages
 from trimtab.settings import WeightSettings
 from trimtab.wire.keys import LOAD_REPORTS
-from trimtab.wire.load_report import UNKNOWN_RESOURCE, Resource
+from trimtab.wire.reports.load_report import UNKNOWN_RESOURCE, Resource
 
 NAMES: Final = ("cpu", "directMemory", "bandwidthIn", "bandwidthOut")
 """The resources that count, in the order of `trimtab.load.COUNTED`."""

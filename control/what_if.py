@@ -32,9 +32,9 @@ from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
-from trimtab.wire.load_report import LocalBrokerData, encode
 from trimtab.wire.ownership import Record
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import LocalBrokerData, encode
 
 MOST_BUNDLES: Final = 100_000
 """Bundles of a fleet that is tried: with more, each round takes seconds."""

@@ -24,9 +24,9 @@ from trimtab.plan import Move, Plan
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
-from trimtab.wire.load_report import encode
 from trimtab.wire.ownership import Record
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import encode
 
 EPOCH_MS = 1_800_000_000_000
 CLUSTER = "closed-loop"

@@ -22,7 +22,7 @@ from simulation.profile import Profile
 from trimtab.arrays import RATE_IN, RATE_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats, Ints
 from trimtab.model import parse_bundle
 from trimtab.policies import host_of
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource
 
 RING: Final = 1 << 32
 TOPICS: Final = 10

@@ -23,7 +23,7 @@ from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
 from agent.running import wait_for_the_end
 from sinks.redis.server.connections import redis_client
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 _END_S: Final = 5.0
 

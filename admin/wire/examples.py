@@ -19,7 +19,6 @@ from trimtab.wire.explanation import Explanation, Nearest, Option
 from trimtab.wire.hints import Hints, Pool
 from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.intent_outcome import IntentOutcome, IntentState
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer, AnswerKind, Cause, answer_retry
 from trimtab.wire.ownership import (
     Candidate,
@@ -29,6 +28,7 @@ from trimtab.wire.ownership import (
     Refused,
     Transition,
 )
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.rows import DeadLetter
 from trimtab.wire.topics import TopicCall, TopicChange, TopicRecord, Waiting
 

@@ -23,9 +23,9 @@ from trimtab.wire.explanation import Explanation
 from trimtab.wire.hints import Hints
 from trimtab.wire.intent import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.lookup import Answer
 from trimtab.wire.ownership import Change, Record
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.rounds import BatchRecord
 from trimtab.wire.rows import DeadLetter
 from trimtab.wire.topics import Named, TopicCall, TopicChange, TopicRecord

@@ -6,8 +6,8 @@ import math
 
 from agent.broker import Broker
 from agent.links import AgentSettings, Links
-from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.lookup import ServiceUrls
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 
 class DueReports:

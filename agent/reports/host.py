@@ -20,7 +20,7 @@ import psutil
 
 from agent.reports.cgroup import cpu_share, memory_share
 from trimtab.intake.report_cadence import bandwidth_limit
-from trimtab.wire.load_report import UNKNOWN, UNKNOWN_RESOURCE, Resource
+from trimtab.wire.reports.load_report import UNKNOWN, UNKNOWN_RESOURCE, Resource
 
 SHORTEST_S: Final = 1.0
 """Shortest interval of a rate: the kernel counts a core's time in steps of 10 ms."""

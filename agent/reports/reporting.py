@@ -23,7 +23,7 @@ from agent.reports.outbox import Message, Outbox, ignore
 from trimtab.intake.report_cadence import ReportingSettings, is_due
 from trimtab.settings import WeightSettings
 from trimtab.wire.keys import SEQUENCE_HEADER, SESSION_HEADER
-from trimtab.wire.load_report import LocalBrokerData, encode
+from trimtab.wire.reports.load_report import LocalBrokerData, encode
 
 HEARTBEAT_S: Final = 15.0
 """The job considers a broker silent after `round.silence`, 60 s: three heartbeats may be lost, one

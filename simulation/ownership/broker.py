@@ -10,9 +10,9 @@ from simulation.ownership.links import Link
 from sinks.redis.hints import Counted
 from trimtab.migration.migration import Migration
 from trimtab.wire.hints import Hints
-from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.ownership import Candidate
+from trimtab.wire.reports.load_report import LocalBrokerData
 from trimtab.wire.topics import TopicCall, TopicOutcome, TopicRecord
 
 

@@ -33,8 +33,8 @@ from simulation.traffic.standing import Standing
 from sinks.errors import SinkError
 from sinks.kafka.readable import MALFORMED
 from trimtab.migration.migration import Migration, Target
-from trimtab.wire.load_report import encode
 from trimtab.wire.lookup import Answer
+from trimtab.wire.reports.load_report import encode
 
 PREFIX: Final = "/admin/v2/"
 

@@ -13,7 +13,7 @@ from simulation.traffic.topic_log import TopicLog
 from trimtab.migration.migration import Target
 from trimtab.model import Epoch
 from trimtab.store.ring import position
-from trimtab.wire.load_report import BundleStats, LocalBrokerData
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData
 
 
 class TrafficBroker:

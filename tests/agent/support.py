@@ -19,8 +19,8 @@ from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event, State
 from trimtab.wire.command import Command, CommandKind, Division
 from trimtab.wire.keys import command_stream
-from trimtab.wire.load_report import BundleStats, LocalBrokerData
 from trimtab.wire.ownership import Neighbour, Record, Refused, Transition
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData
 
 A, B = "a:8080", "b:8080"
 BUNDLE = "t/ns/0x00000000_0xffffffff"

@@ -18,8 +18,8 @@ from deploy.redis_server import RedisServer
 from tests.agent.support import BUNDLE, HALVES
 from tests.support.waiting import eventually
 from trimtab.store.ring import position
-from trimtab.wire.load_report import encode
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import encode
 
 ONE, OTHER = "persistent://t/ns/one", "persistent://t/other/one"
 

@@ -12,9 +12,9 @@ from agent.reports.host import HostSampler, HostUsage
 from tests.agent.cgroup_files import INSIDE, OWN, cpu, memory, write
 from tests.agent.support import Clock
 from trimtab.load import percentages
-from trimtab.wire.load_report import UNKNOWN_RESOURCE as UNKNOWN
-from trimtab.wire.load_report import LocalBrokerData, Resource, encode
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import UNKNOWN_RESOURCE as UNKNOWN
+from trimtab.wire.reports.load_report import LocalBrokerData, Resource, encode
 
 MIB = 1024 * 1024
 

@@ -15,7 +15,7 @@ from tests.agent.turned_by_hand import Host
 from tests.support.migrating_broker import MigratingBroker, Storage
 from tests.support.migrations import GREEN
 from trimtab.migration.migration import Migration
-from trimtab.wire.load_report import Resource
+from trimtab.wire.reports.load_report import Resource
 
 
 @pytest.fixture

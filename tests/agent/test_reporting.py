@@ -17,8 +17,8 @@ from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.report_cadence import ReportingSettings
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.settings import RoundSettings, WeightSettings
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource
 
 BEAT_S = 5.0
 HOT, COLD = "t/ns/0x00000000_0x80000000", "t/ns/0x80000000_0xffffffff"

@@ -36,8 +36,8 @@ from trimtab.wire.columns import pack
 from trimtab.wire.intent import Intent
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import LOAD_REPORTS
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.lookup import ServiceUrls
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rounds import BatchRecord
 from trimtab.wire.rows import Row, Tag
 

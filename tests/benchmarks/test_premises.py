@@ -17,8 +17,8 @@ from trimtab.plan import Plan
 from trimtab.round.decide import decide
 from trimtab.settings import Settings
 from trimtab.state.round_state import RoundState
-from trimtab.wire.load_report import encode
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import encode
 
 NOW_MS = 1_800_000_000_000
 

@@ -36,7 +36,7 @@ from tests.support.waiting import eventually
 from trimtab.ownership import State
 from trimtab.store.requests import is_of_a_broker
 from trimtab.wire import keys
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 CLUSTER = "polyglot"
 BROKER = "127.0.0.1:8080"

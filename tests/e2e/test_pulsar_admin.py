@@ -43,7 +43,7 @@ from tests.support.waiting import eventually
 from trimtab.model import parse_bundle
 from trimtab.shedding import DEFAULTS
 from trimtab.store.ring import position
-from trimtab.wire.load_report import BundleStats, LocalBrokerData
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData
 
 CLUSTER = "standalone"
 BROKERS = ("127.0.0.1:8080", "127.0.0.2:8080", "127.0.0.3:8080")

@@ -18,7 +18,7 @@ from tests.faults.world import FLEET
 from tests.support.jobs import QUICK
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.load_report import encode
+from trimtab.wire.reports.load_report import encode
 from trimtab.wire.rounds import RoundRecord
 
 CLUSTER: Final = "astray"

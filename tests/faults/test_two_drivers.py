@@ -29,7 +29,7 @@ from tests.support.jobs import write_settings
 from tests.support.reports import bundle
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, encode
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 

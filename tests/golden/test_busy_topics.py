@@ -22,8 +22,8 @@ from trimtab.settings import SplitSettings
 from trimtab.splitting.busy_topics import find_busy_topics
 from trimtab.view import View
 from trimtab.wire.columns import pack
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rows import Row, Tag
 
 BUSY = "t/n/0x00000000_0x40000000"

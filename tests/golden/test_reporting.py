@@ -8,7 +8,7 @@ import pytest
 from trimtab.intake.report_cadence import ReportingSettings, bandwidth_limit, is_due
 from trimtab.load import percentages
 from trimtab.settings import WeightSettings
-from trimtab.wire.load_report import LocalBrokerData, Resource
+from trimtab.wire.reports.load_report import LocalBrokerData, Resource
 
 FIVE_PERCENT = ReportingSettings(threshold=5.0)
 FIFTEEN_MINUTES_MS = 15 * 60 * 1000

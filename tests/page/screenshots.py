@@ -44,9 +44,9 @@ from trimtab.policies import Policies
 from trimtab.shedding import DEFAULTS
 from trimtab.store.ring import equal_edges
 from trimtab.wire import keys
-from trimtab.wire.load_report import LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Record
 from trimtab.wire.planned import PlannedMove
+from trimtab.wire.reports.load_report import LocalBrokerData, Resource, encode
 from trimtab.wire.rounds import BatchRecord, RoundRecord
 
 ROUNDS: Final = 60

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import InvalidProfile, Profile
 from trimtab.model import FULL_RANGE_END, HashRange, merge_names, parse_bundle
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, encode
 
 NOW_MS = 1_800_000_000_000
 

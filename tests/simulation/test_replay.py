@@ -14,9 +14,9 @@ from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.intent import Intent, IntentKind
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rounds import BatchRecord
 
 OBSERVE = Settings().changed({"round.observe_only": True, "round.interval": 5.0})

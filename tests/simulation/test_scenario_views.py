@@ -20,9 +20,9 @@ from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import State
 from trimtab.view import View
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Record
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 EPOCH_MS = 1_800_000_000_000
 CYCLES = 15

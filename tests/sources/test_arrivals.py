@@ -12,7 +12,7 @@ from trimtab.cluster.state import hash_state
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.state.memory import Memory
 from trimtab.wire.columns import inflate, unpack
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, encode
 from trimtab.wire.reports.poison import Poison, PoisonReport
 from trimtab.wire.rows import DeadLetter
 

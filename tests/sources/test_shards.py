@@ -9,7 +9,7 @@ from tests.support.reports import bundle
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import parse_subject
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 SETTINGS = IntakeSettings(sample_interval=1.0)
 BROKERS = [f"broker-{row}:8080" for row in range(40)]

@@ -14,7 +14,7 @@ from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, encode
 
 CLUSTER = "checkpoints"
 

@@ -33,7 +33,7 @@ from trimtab.settings import Settings
 from trimtab.state.memory import Memory, put_together
 from trimtab.wire import keys
 from trimtab.wire.columns import pack
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rows import Row, Tag
 
 SUBJECT, OTHER = ("c", "b:1"), ("d", "b:1")

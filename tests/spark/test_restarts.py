@@ -35,8 +35,8 @@ from tests.support.waiting import eventually
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Transition
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 CLUSTER = "restarted"
 HELD = {"cold:1": [bundle(0, 8)], "hot:1": [bundle(i, 8) for i in range(1, 8)]}

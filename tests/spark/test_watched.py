@@ -45,7 +45,7 @@ from tests.support.waiting import eventually
 from trimtab.metrics import CATALOGUE
 from trimtab.wire import keys
 from trimtab.wire.intent import Intent, IntentKind
-from trimtab.wire.load_report import BundleStats, LocalBrokerData
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData
 
 # kafka-python, in the agents, leaves the socket of a refused connection to the garbage collector.
 pytestmark = [

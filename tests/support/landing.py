@@ -10,8 +10,8 @@ from tests.support.clusters_by_rows import change_row, cluster, held
 from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire.columns import pack
-from trimtab.wire.load_report import encode
 from trimtab.wire.reports.decode import decode
+from trimtab.wire.reports.load_report import encode
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row, Tag
 

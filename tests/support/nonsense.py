@@ -17,9 +17,9 @@ from trimtab.ownership import Event, State
 from trimtab.settings import Settings
 from trimtab.shedding import DEFAULTS
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 START_MS: Final = 1_800_000_000_000
 STEP_MS: Final = 20_000

@@ -46,8 +46,8 @@ from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.settings import Settings
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Transition
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 READS: Final = (keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP)
 INTAKE: Final = IntakeSettings(sample_interval=1.0)

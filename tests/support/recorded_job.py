@@ -25,9 +25,9 @@ from trimtab.store.requests import BatchId
 from trimtab.wire import keys
 from trimtab.wire.explanation import Explanation, RoundExplanations
 from trimtab.wire.intent import IntentKind
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rounds import BatchRecord
 from trimtab.wire.rows import Tag
 

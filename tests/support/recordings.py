@@ -14,9 +14,9 @@ from trimtab.ownership import Event, State
 from trimtab.shedding import DEFAULTS
 from trimtab.wire import keys
 from trimtab.wire.intent import Intent, IntentKind
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.ownership import Change
 from trimtab.wire.ownership import Record as Owned
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 START_MS = 1_800_000_000_000
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from trimtab.intake.fold import Arrival, fold
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.reports.decode import LoadReport, decode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 EVERY_REPORT = IntakeSettings(half_life=10.0, sample_interval=0.0)
 """Each report is a sample."""

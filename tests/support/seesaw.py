@@ -16,7 +16,7 @@ from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.redis.server.connections import redis_client
 from tests.support.refused_sockets import refused_sockets_collected
-from trimtab.wire.load_report import BundleStats, LocalBrokerData
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData
 
 SWING_MS: Final = 3000
 HEAVY: Final = 1.6

@@ -17,7 +17,7 @@ from deploy.process import Process
 from simulation.traffic.checker import Verdict, judge, read
 from simulation.traffic.crowd import SUBSCRIPTION, Status
 from trimtab.migration.migration import Target
-from trimtab.wire.load_report import LocalBrokerData
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 START_S = 60.0
 """A machine that other work keeps busy is slow to import."""

@@ -14,7 +14,6 @@ from simulation.traffic.server import Server
 from simulation.traffic.topic_log import TopicLog
 from trimtab.migration.migration import Migration, Target
 from trimtab.model import Epoch
-from trimtab.wire.load_report import UNKNOWN_RESOURCE
 from trimtab.wire.lookup import (
     Answer,
     AnswerKind,
@@ -24,6 +23,7 @@ from trimtab.wire.lookup import (
     answer_migrated,
     answer_retry,
 )
+from trimtab.wire.reports.load_report import UNKNOWN_RESOURCE
 
 BUNDLE = "t/ns/0x00000000_0xffffffff"
 TOPIC = "persistent://t/ns/orders"

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from tests.transcripts.names import Names
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource
 
 TOPICS: Final = 10
 """Of each bundle, with one producer and one consumer each; a child has as many."""

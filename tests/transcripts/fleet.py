@@ -21,8 +21,8 @@ from simulation.ownership.redis.server import MemoryServer
 from tests.transcripts.broker import StoryBroker
 from tests.transcripts.names import Names
 from trimtab.wire.command import Command
-from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Record, Transition, TransitionOutcome
+from trimtab.wire.reports.load_report import LocalBrokerData
 
 CLUSTER: Final = "story"
 LEASE_MS: Final = 10_000

@@ -25,7 +25,7 @@ from tests.transcripts.story import Story, parse, render, with_outputs
 from tests.transcripts.wording import change_lines, clock, command_line, intent_line, report_line
 from trimtab.wire import keys
 from trimtab.wire.intent import Intent
-from trimtab.wire.load_report import encode
+from trimtab.wire.reports.load_report import encode
 
 FOLDER: Final = Path(__file__).parents[1] / "golden" / "transcripts"
 EPOCH_MS: Final = 1_800_000_000_000

@@ -9,7 +9,6 @@ from trimtab.ownership import WITHOUT_OWNER
 from trimtab.wire.command import Command
 from trimtab.wire.explanation import Explanation
 from trimtab.wire.intent import Intent
-from trimtab.wire.load_report import LocalBrokerData
 from trimtab.wire.ownership import Change, Record, TransitionOutcome
 from trimtab.wire.planned import (
     ForecastRecord,
@@ -18,6 +17,7 @@ from trimtab.wire.planned import (
     PlannedRepair,
     PlannedSplit,
 )
+from trimtab.wire.reports.load_report import LocalBrokerData
 from trimtab.wire.rounds import RoundRecord, ShadowSide
 
 

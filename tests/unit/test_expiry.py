@@ -12,7 +12,7 @@ from tests.support.reports import EVERY_REPORT, bundle
 from trimtab.intake.expiry import FORGET_MS, is_forgotten, look_ms
 from trimtab.intake.snapshot import Snapshot
 from trimtab.wire.columns import pack, unpack
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, encode
 
 ONE = bundle(0)
 

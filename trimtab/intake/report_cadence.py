@@ -20,7 +20,7 @@ import numpy as np
 from trimtab.load import percentages, usage
 from trimtab.settings import WeightSettings
 from trimtab.settings.setting import setting
-from trimtab.wire.load_report import UNKNOWN, LocalBrokerData
+from trimtab.wire.reports.load_report import UNKNOWN, LocalBrokerData
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tests.support.running import PATIENCE, Running
 from tests.support.state import broker_snapshots, cluster_snapshots
 from tests.support.waiting import eventually
 from trimtab.wire import keys
-from trimtab.wire.load_report import BundleStats, LocalBrokerData, Resource, encode
+from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rows import DeadLetter, head_of
 
 CLUSTER = "poisoned"

@@ -1,4 +1,4 @@
-"""Load reports: checked once, and decoded into columns or rejected.
+"""Load reports: the JSON that brokers write, checked once, and decoded into columns or rejected.
 
-Not here: the JSON that brokers write (`trimtab.wire.load_report`).
+What is kept of them is a snapshot: `trimtab.intake`.
 """

@@ -17,7 +17,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.model import InvalidName, parse_bundle
-from trimtab.wire.load_report import (
+from trimtab.wire.reports.load_report import (
     UNKNOWN,
     UNKNOWN_RESOURCE,
     BundleStats,

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, THROUGHPUT_IN, THROUGHPUT_OUT, Floats
-from trimtab.wire.load_report import Resource
+from trimtab.wire.reports.load_report import Resource
 
 LIMIT: Final = 1e15
 """No figure of a broker is larger; sums and binary32 ratios stay finite below."""
