@@ -13,7 +13,7 @@ NAMED: Final = 5
 """Scopes that one line names, and topics that a status does."""
 
 Told = Mapping[str, Any]
-"""A migration as the API tells it (`control.migrations.Told`)."""
+"""A migration as the API tells it (`control.migration.progress.Told`)."""
 
 
 def notes(told: Told, cluster: str, *, reported: bool = False) -> list[str]:

@@ -17,10 +17,7 @@ import numpy as np
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from control.changed_reports import read_reports
-from control.cycles import Going
 from control.demand import Demand, read_demand, whole_load
-from control.green import find_green, find_scope, green_flaws, green_notes
-from control.green_admin import asking
 from control.heat_map import HeatMap, Part, draw
 from control.intents import Objections, note, object_to
 from control.listing import (
@@ -32,7 +29,10 @@ from control.listing import (
     list_bundles,
     read_namespace,
 )
-from control.migrations import one_way_notes, standing_notes, unknown_notes, wave_notes
+from control.migration.cycles import Going
+from control.migration.green import find_green, find_scope, green_flaws, green_notes
+from control.migration.green_admin import asking
+from control.migration.progress import one_way_notes, standing_notes, unknown_notes, wave_notes
 from control.reports import newest_values
 from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember

@@ -10,11 +10,11 @@ import msgspec
 import typer
 from rich.console import Console
 
-from admin.commands.explanation_text import name_rounds, show
 from admin.commands.tools.options import Config
 from admin.commands.tools.replay import Impossible, bound_of
 from admin.ending import end, end_unserved
 from admin.exit_codes import USAGE
+from admin.explanation_text import name_rounds, show
 from admin.output import Output, Shown
 from admin.output import show as print_document
 from admin.session import Session, connect

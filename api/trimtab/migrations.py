@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from api.context import Context, InContext
 from api.refusal import RefusedRequest
 from api.trimtab.changes import MOST_LISTED, Change, HowToChange
-from control.migrations import Told, report, tell
+from control.migration.progress import Told, report, tell
 from trimtab.migration.migration import Gate, Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.nearby import nearby

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from admin import cli
 from admin.migration_notes import notes, waiting, waits_for, why
-from control.migrations import tell
+from control.migration.progress import tell
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from tests.api.prompt_job import PromptJob, run_prompt_job

@@ -15,10 +15,10 @@ from pydantic import SecretStr
 
 from api.app import create_app
 from api.context import Context
-from control.cycles import MOST_HOPS, Going, find_cycles
-from control.green import green_flaws, green_notes
-from control.green_admin import ask, asking
-from control.migrations import one_way_notes, unknown_notes, wave_notes
+from control.migration.cycles import MOST_HOPS, Going, find_cycles
+from control.migration.green import green_flaws, green_notes
+from control.migration.green_admin import ask, asking
+from control.migration.progress import one_way_notes, unknown_notes, wave_notes
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.green_access import GreenAccess

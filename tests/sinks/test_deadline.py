@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.migration.port import CannotMigrate
-from control.green_admin import TooSlow, asking
+from control.migration.green_admin import TooSlow, asking
 from simulation.traffic.green import Green
 from sinks.deadline import within
 from sinks.green_access import NO_ACCESS
@@ -34,12 +34,12 @@ def test_a_step_ends_in_time_however_slowly_green_answers(monkeypatch: pytest.Mo
 
 def test_a_plan_ends_in_time_however_slowly_green_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """And asks it nothing more: each question would take as long."""
-    monkeypatch.setattr("control.green_admin.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("control.migration.green_admin.TIMEOUT_S", 0.2)
     with trickle() as slow:
         asked = asking(Target(serviceUrl=slow.url), NO_ACCESS)
         with pytest.raises(TooSlow, match="does not answer: "):
             asked(slow.url, "clusters")
-        monkeypatch.setattr("control.green_admin.TIMEOUT_S", 60.0)
+        monkeypatch.setattr("control.migration.green_admin.TIMEOUT_S", 60.0)
         with pytest.raises(TooSlow, match=r"/clusters does not answer"):
             asked(slow.url, "tenants/t")
         assert slow.heard_out == []

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent.migration.port import AskAgain, CannotMigrate
-from control.cycles import Going
-from control.green import green_flaws
-from control.green_admin import ask
+from control.migration.cycles import Going
+from control.migration.green import green_flaws
+from control.migration.green_admin import ask
 from simulation.traffic.client import Client
 from simulation.traffic.consumer import Consumer
 from simulation.traffic.migrating import MigratingBroker

@@ -15,9 +15,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 from agent.migration.port import CannotMigrate, Migrating, TopicLost
-from control.cycles import Going
-from control.green import green_flaws, green_notes
-from control.green_admin import ask
+from control.migration.cycles import Going
+from control.migration.green import green_flaws, green_notes
+from control.migration.green_admin import ask
 from deploy.ports import LOOPBACK
 from simulation.traffic.checker import judge, read
 from simulation.traffic.client import Client

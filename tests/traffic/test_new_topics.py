@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from control.migrations import report, tell
+from control.migration.progress import report, tell
 from simulation.traffic.client import Client
 from sinks.redis.migrations import Migrations
 from sinks.redis.topics import TopicStore

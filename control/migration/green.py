@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import Final
 from urllib.parse import quote
 
-from control.client_urls import client_flaws
-from control.cycles import Going, find_cycles, goes_on, is_blue, living
-from control.green_admin import Ask, NoAnswer, NotAllowed
+from control.migration.client_urls import client_flaws
+from control.migration.cycles import Going, find_cycles, goes_on, is_blue, living
+from control.migration.green_admin import Ask, NoAnswer, NotAllowed
 from trimtab.explaining.words import name_some
 from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.migration.kept import Migrations
@@ -52,10 +52,12 @@ def green_flaws(
 ) -> Iterator[Flaw]:
     """What is wrong with green, as it answers now; ``brokers`` are blue's, as host:port.
 
-    ``asked``: `control.green_admin.ask`, or what `asking` there returns. Green must answer, take
-    clients where they would be sent, have a broker, be another cluster, let each of ``tenants``
-    that it has be there, and send nothing of what is ``going`` back to blue, by itself or by
-    others; a namespace that alone goes, nowhere.
+    ``asked``: `ask` of `control.migration.green_admin`, or what `asking` there returns.
+
+    Green must answer, take clients where they would be sent, have a broker and be another cluster.
+    Each of ``tenants`` that it has must be allowed there. Nothing of what is ``going`` may come
+    back to blue from it, by itself or by other clusters; a namespace that goes alone must not
+    migrate from green at all.
     """
     web, clusters = target.web, list[str]()
     try:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from control.green_admin import BROKERS, Ask, Elsewhere, NoAnswer
+from control.migration.green_admin import BROKERS, Ask, Elsewhere, NoAnswer
 from trimtab.migration.flaws import hosts_of
 from trimtab.migration.life import CLAIMING
 from trimtab.migration.scopes import CLUSTER, common, covers, namespace_of, overlap

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-from control.green_admin import TIMEOUT_S, Ask, NoAnswer
+from control.migration.green_admin import TIMEOUT_S, Ask, NoAnswer
 from sinks.deadline import within
 from trimtab.intent_rules import Flaw, IntentRule
 from trimtab.migration.flaws import hosts_of
