@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simulation.replay.inquiry import Answer
-from sinks.redis.explanations import Found
+from sinks.redis.answers.explanations import Found
 from trimtab.explaining.words import iso, name_some
 from trimtab.wire.explanation import Explanation, Nearest
 

@@ -1,9 +1,9 @@
 """The cost of explanations: for the reader, for the round that is explained, and for Redis.
 
-An answer is `sinks.redis.explanations.Explanations.read`, as `trimtab why` calls it: a connection
-of its own, two trips, one explanation decoded, from a Redis on this machine that holds as many
-rounds of as many subjects as the defaults allow, all of them explanations of a real plan. It is
-asked of every subject in turn. Beside it stands what two bare HGETs on an open connection take.
+An answer is what `Explanations.read` returns, as `trimtab why` calls it: a connection of its own,
+two trips, one explanation decoded, from a Redis on this machine that holds as many rounds of as
+many subjects as the defaults allow, all of them explanations of a real plan. Every subject is asked
+for, one after another. Two bare HGETs on an open connection are measured beside it.
 
 A round at 1,000 brokers with 100 bundles each is held and explained as operator 2 does it: a
 sentence with every command, and the explanations of those concerned, encoded. The same round is
@@ -30,8 +30,8 @@ from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.plans import acquainted, cpu_seconds
 from benchmarks.synthetic import CLUSTER, NOW_MS, Columns, columns, holdings, snapshots
 from deploy.redis_server import RedisServer
+from sinks.redis.answers.explanations import Explanations
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.explanations import Explanations
 from sinks.redis.server.connections import redis_client
 from trimtab.cluster.operator import Cluster
 from trimtab.explaining.telling import explanations, whys

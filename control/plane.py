@@ -39,11 +39,11 @@ from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
 from control.what_if import Fleet, owned
 from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.answers.explanations import Explanations, Found
+from sinks.redis.answers.kept_plans import KeptPlans
+from sinks.redis.answers.outcomes import Outcomes
 from sinks.redis.bundle_index import BundleIndex
-from sinks.redis.explanations import Explanations, Found
-from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.migrations import Migrations
-from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import address, redis_client
 from sinks.redis.service_urls import UrlStore

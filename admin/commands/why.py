@@ -26,7 +26,7 @@ from simulation.replay.recorded import Missing, RecordedTopics
 from simulation.replay.run import Readers
 from simulation.replay.span import Ambiguous, Bound
 from sinks.errors import SinkError
-from sinks.redis.explanations import Explanations, Found
+from sinks.redis.answers.explanations import Explanations, Found
 from sinks.redis.server.connections import redis_client
 from streaming.config import InvalidConfig, load_config
 from trimtab.explaining.words import iso

@@ -8,17 +8,15 @@ keep their leases only by reporting what they saw.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import redis
 
-from sinks.errors import Closed, Damaged, Evicting, Fenced, GenerationSpent, SinkError
-from sinks.kafka.readable import Readable, readable_assertion
+from sinks.errors import Closed, Evicting, Fenced, GenerationSpent, SinkError
 from sinks.redis.hints import write_hints
-from sinks.redis.journal_relay import PAGE, Rejected, checked_change
-from sinks.redis.leasing.leases import Leases, literal
+from sinks.redis.leasing.leases import Leases
+from sinks.redis.rebuild_sources import RebuildSources
 from sinks.redis.scripts import (
     BROKERS_SCRIPTS,
     hints_script,
@@ -31,7 +29,6 @@ from sinks.redis.server.script import no_master, run
 from sinks.redis.server.survey import evicting, history_of
 from trimtab.ownership import LONGEST_LEASE_MS
 from trimtab.wire import keys
-from trimtab.wire.assertion import Assertion
 from trimtab.wire.hints import Hints
 from trimtab.wire.ownership import Record
 
@@ -41,9 +38,6 @@ stopped serving. The extra second allows for a broker's clock that is slower tha
 
 _PAGE: Final = 500
 """Records that a script run restores: it blocks the server for a few milliseconds."""
-
-_ASSERTIONS: Final = 20
-"""Assertions that a call reads: one with a thousand bundles has about 200 kB."""
 
 
 class Closure(NamedTuple):
@@ -70,6 +64,7 @@ class ClusterGate:
         """``replicas``: how many must have acknowledged lately; None: half of the servers connected
         when it is opened, so that a majority knows everything that was granted."""
         self._client = client
+        self.sources = RebuildSources(client)
         self._longest_lease_ms = longest_lease_ms
         self._replicas = "" if replicas is None else str(replicas)
         self._opened_on: dict[tuple[str, int], str] = {}
@@ -182,37 +177,6 @@ class ClusterGate:
                     raise SinkError(f"{cluster} cannot be restored: {detail}")
         return restored
 
-    def unrelayed(self, cluster: str, generation: int) -> dict[str, Record]:
-        """The newest records in the journal: read it before its topic, which may lack them.
-
-        Ignores entries that cannot be a change of this cluster, and a journal of the wrong type.
-        """
-        newest: dict[str, Record] = {}
-        start = "-"
-        with suppress(Damaged), translate_errors(self._client):
-            while True:
-                # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-                page: Any = self._client.xrange(keys.journal_key(cluster), start, "+", PAGE)
-                if not page:
-                    break
-                for _, fields in page:
-                    with suppress(Rejected):
-                        change = checked_change(cluster, generation, fields.get(b"change", b""))
-                        known = newest.get(change.bundle)
-                        if known is None or change.record.epoch > known.epoch:
-                            newest[change.bundle] = change.record
-                start = f"({page[-1][0].decode()}"
-        return newest
-
-    def journal_is_empty(self, cluster: str) -> bool:
-        """Whether all that the journal ever held has reached its topic, or was deleted.
-
-        One of the wrong type is not: it takes nothing until an operator has deleted it.
-        """
-        with suppress(Damaged), translate_errors(self._client):
-            return self._client.xlen(keys.journal_key(cluster)) == 0
-        return False
-
     def note_unjournalled(self, cluster: str, bundles: Sequence[str]) -> None:
         """Have the relay put the newest records of these bundles into the journal."""
         with translate_errors(self._client):
@@ -236,35 +200,6 @@ class ClusterGate:
                 raise _fenced(cluster, generation, detail)
             if status == "refused":
                 raise SinkError(f"{cluster} cannot be restored: {detail}")
-
-    def assertions(self, cluster: str, history: str) -> dict[str, Assertion]:
-        """The readable assertions that brokers sent while this history was closed, by broker."""
-        heard = self.heard(cluster, history).items()
-        return {broker: Assertion(records=said.records) for broker, said in heard}
-
-    def heard(self, cluster: str, history: str) -> dict[str, Readable]:
-        """The same, with the names of the unreadable records."""
-        with translate_errors(self._client):
-            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-            server: Any = self._client.info("server")
-        # Agents of older versions address the server process, and know no histories.
-        of_older_agents = self._heard(cluster, str(server["run_id"]).zfill(40))
-        return of_older_agents | self._heard(cluster, history)
-
-    def _heard(self, cluster: str, history: str) -> dict[str, Readable]:
-        prefix = keys.assertion_key(cluster, history, "")
-        heard: dict[str, Readable] = {}
-        with translate_errors(self._client):
-            names = list(self._client.scan_iter(match=f"{literal(prefix)}*", count=1000))
-            for start in range(0, len(names), _ASSERTIONS):
-                page = names[start : start + _ASSERTIONS]
-                # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
-                texts: Any = self._client.mget(page)
-                for name, text in zip(page, texts, strict=True):
-                    if text is not None:
-                        broker = name.decode(errors="replace").removeprefix(prefix)
-                        heard[broker] = readable_assertion(text)
-        return heard
 
     def outdated_agents(self, cluster: str) -> set[str]:
         """Brokers with agents of an older version: they keep their bundles, and obey no command."""

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from sinks.exposition import Exposition
 from sinks.kafka.readable import Readable
-from sinks.redis.cluster_gate import Closure, ClusterGate
+from sinks.redis.cluster_gate import Closure
 from sinks.redis.ownership_store import OwnershipStore
+from sinks.redis.rebuild_sources import RebuildSources
 from streaming.metrics.ignored_records import UNREADABLE, tell_ignored
 from trimtab.store.rebuild import Rebuilt, doubtful, newest_of, rebuild_records
 from trimtab.wire.ownership import Record
@@ -22,9 +23,9 @@ class LostRecords:
     """Reads the sources of a cluster's records, each at the moment at which it is complete."""
 
     def __init__(
-        self, gate: ClusterGate, store: OwnershipStore, journal: Journal, shown: Exposition
+        self, sources: RebuildSources, store: OwnershipStore, journal: Journal, shown: Exposition
     ) -> None:
-        self._gate = gate
+        self._sources = sources
         self._store = store
         self._journal = journal
         self._shown = shown
@@ -34,11 +35,11 @@ class LostRecords:
     ) -> tuple[Rebuilt, AbstractSet[str]]:
         """What a closed cluster's store lacks, and the bundles whose stored records are sound."""
         stored = self._store.readable_records(cluster)
-        said = self._gate.heard(cluster, closure.history)
+        said = self._sources.heard(cluster, closure.history)
         # Before the topic is read: what an empty journal held is in it by then, or was deleted.
-        emptied = self._gate.journal_is_empty(cluster)
+        emptied = self._sources.journal_is_empty(cluster)
         # Of changes whose records were deleted, and that the relay has not carried yet.
-        unrelayed = self._gate.unrelayed(cluster, generation)
+        unrelayed = self._sources.unrelayed(cluster, generation)
         # Only now: the entries that a relay held when the server died have reached Kafka meanwhile.
         journalled = newest_of(self._journal(cluster), unrelayed)
         self._warn(cluster, generation, "store", "the store", stored)

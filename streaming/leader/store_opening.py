@@ -69,7 +69,7 @@ class StoreOpener:
         records changes.
         """
         self._gate = gate
-        self._lost = LostRecords(gate, store, journal, shown)
+        self._lost = LostRecords(gate.sources, store, journal, shown)
         self._leadership = leadership
         self._shown = shown
         self._closed_for_ms = closed_for_ms

@@ -18,10 +18,10 @@ from sinks.errors import Closed, Fenced, KafkaUnavailable, Misconfigured, Unavai
 from sinks.kafka.pages import batch_records, split_pages
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.state_records import state_pages
-from sinks.redis.explanations import Explanations
-from sinks.redis.kept_plans import KeptPlans
+from sinks.redis.answers.explanations import Explanations
+from sinks.redis.answers.kept_plans import KeptPlans
+from sinks.redis.answers.outcomes import Outcomes
 from sinks.redis.migrations import Migrations
-from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import BatchOutcome, OwnershipStore
 from streaming.leader.store_opening import StoreOpener
 from streaming.metrics import pulsar

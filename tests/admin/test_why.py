@@ -13,7 +13,7 @@ from admin import cli
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer
-from sinks.redis.explanations import Explanations
+from sinks.redis.answers.explanations import Explanations
 from tests.support.commands import in_streams, published
 from tests.support.plain_job import PlainJob
 from tests.support.reports import bundle

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from admin import cli
 from deploy.redis_server import RedisServer
-from sinks.redis.explanations import Explanations
+from sinks.redis.answers.explanations import Explanations
 from tests.support.explanations import explanation, stored
 from tests.support.opening import let_in
 from trimtab.explaining.verdict import Verdict

@@ -284,7 +284,7 @@ def test_on_a_closed_store_an_agent_says_what_it_saw_and_goes_on_serving(
         one.agent.turn()
         assert one.agent.serves(BUNDLE)
 
-    said = ClusterGate(client).assertions(job.cluster, history)
+    said = ClusterGate(client).sources.assertions(job.cluster, history)
     assert said[A].records[BUNDLE].owner == A
 
 
@@ -790,7 +790,7 @@ def test_a_closed_store_is_told_again_when_more_was_seen(
     one.seen.note(BUNDLE, newer)
     one.clock.now += 4.0
     one.agent.turn()
-    said = ClusterGate(client).assertions(job.cluster, history)
+    said = ClusterGate(client).sources.assertions(job.cluster, history)
     assert said[A].records[BUNDLE].epoch == newer.epoch
 
 

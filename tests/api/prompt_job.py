@@ -16,7 +16,7 @@ from deploy.redis_server import RedisServer
 from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
-from sinks.redis.outcomes import Outcomes
+from sinks.redis.answers.outcomes import Outcomes
 from streaming.config import JobConfig, KafkaConfig
 from tests.agent.support import A, B, Site
 from tests.contracts.asking import journal

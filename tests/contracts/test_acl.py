@@ -33,11 +33,11 @@ from deploy.redis_acl import PASSWORD_VARIABLE, Role, acl_line, user_name
 from deploy.redis_server import RedisServer, find_installed, wheel
 from sinks.errors import Misconfigured
 from sinks.kafka.publisher import Outgoing, Publisher
+from sinks.redis.answers.explanations import Explanations
+from sinks.redis.answers.kept_plans import KeptPlans
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.command_streams import GROUP
-from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
-from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.leasing.lease import Renewal
 from sinks.redis.leasing.lease_scan import LeaseScan
 from sinks.redis.leasing.leases import Leases
@@ -349,7 +349,7 @@ def test_a_store_that_forgot_is_rebuilt_by_the_same_users(
     closure = gate.open(cluster, GENERATION)
     assert closure is not None
     assert leases.renew(cluster, A, SESSION, 5_000).renewal is Renewal.ASSERTED
-    heard = gate.assertions(cluster, closure.history)
+    heard = gate.sources.assertions(cluster, closure.history)
     assert heard == {A: said}
     assert gate.restore(cluster, GENERATION, heard[A].records, {BUNDLE}) == 1
     gate.note_owned(cluster, GENERATION, [BUNDLE])

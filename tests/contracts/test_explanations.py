@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from sinks.errors import Closed, Fenced
-from sinks.redis.explanations import Explanations
+from sinks.redis.answers.explanations import Explanations
 from tests.contracts.asking import GENERATION
 from tests.support.explanations import explanation, stored
 from tests.support.opening import let_in

@@ -342,7 +342,7 @@ def test_only_what_was_said_to_this_run_is_heard(
     Leases(client).renew(cluster, A, 1, 10_000, now)
     client.set(keys.assertion_key(cluster, "f" * 40, B), b'{"records":{}}')
 
-    assert gate.assertions(cluster, closure.history) == {A: now}
+    assert gate.sources.assertions(cluster, closure.history) == {A: now}
 
 
 @pytest.mark.parametrize("opened_to", [None, 4], ids=["never", "to an older job"])
@@ -391,7 +391,7 @@ def test_what_one_broker_said_and_cannot_be_read_costs_no_other_record(
 ) -> None:
     Leases(client).renew(cluster, A, 1, 10_000, Assertion(records={BUNDLE: OWNED}))
     client.set(keys.assertion_key(cluster, closure.history, B), text)
-    said = ClusterGate(client).heard(cluster, closure.history)
+    said = ClusterGate(client).sources.heard(cluster, closure.history)
     assert said == {A: Readable({BUNDLE: OWNED}), B: heard}
 
 
@@ -401,7 +401,7 @@ def test_what_hundreds_of_brokers_said_is_heard(
     names = {f"b{number}:8080" for number in range(105)}
     for name in names:
         Leases(client).renew(cluster, name, 1, 10_000, Assertion(records={}))
-    assert gate.heard(cluster, closure.history).keys() == names
+    assert gate.sources.heard(cluster, closure.history).keys() == names
 
 
 @pytest.mark.parametrize(

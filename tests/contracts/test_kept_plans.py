@@ -8,8 +8,8 @@ import pytest
 
 from deploy.redis_server import RedisServer
 from sinks.errors import Damaged
-from sinks.redis.kept_plans import KeptPlans
-from sinks.redis.outcomes import KEPT_S
+from sinks.redis.answers.kept_plans import KeptPlans
+from sinks.redis.answers.outcomes import KEPT_S
 from sinks.redis.server.connections import redis_client
 from tests.support.plans import plan_for
 from trimtab.kept_plans.life import PlanEvent

@@ -124,7 +124,7 @@ def test_what_an_older_agent_says_is_heard_in_a_rebuild(
     history = close(client, cluster)
     old.say(A, old.renew(A, 7)[1])
 
-    assert ClusterGate(client).heard(cluster, history).keys() == {A}
+    assert ClusterGate(client).sources.heard(cluster, history).keys() == {A}
 
 
 def test_an_agent_that_was_upgraded_waits_for_the_end_of_the_older_ones_lease(

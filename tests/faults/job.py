@@ -21,14 +21,14 @@ from simulation.replay.batches import Replay
 from sinks.errors import Fenced, StoreUnavailable
 from sinks.exposition import Exposition
 from sinks.kafka.publisher import Outgoing
+from sinks.redis.answers.explanations import Explanations
+from sinks.redis.answers.kept_plans import KeptPlans
+from sinks.redis.answers.outcomes import Outcomes
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.explanations import Explanations
 from sinks.redis.journal_relay import JournalRelay
-from sinks.redis.kept_plans import KeptPlans
 from sinks.redis.leasing.lease_scan import LeaseScan
 from sinks.redis.leasing.leases import Leases
 from sinks.redis.migrations import Migrations
-from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record as Entry

@@ -29,7 +29,7 @@ from deploy.redis_server import RedisServer
 from sinks.kafka.pages import batch_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
-from sinks.redis.kept_plans import KeptPlans
+from sinks.redis.answers.kept_plans import KeptPlans
 from streaming.config import JobConfig, KafkaConfig
 from tests.page.serving import Served
 from tests.support.recorded_batches import held

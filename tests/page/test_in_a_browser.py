@@ -18,7 +18,7 @@ from api.app import Access, create_app
 from api.context import Context
 from api.tokens import Tokens
 from deploy.redis_server import RedisServer
-from sinks.redis.explanations import Explanations
+from sinks.redis.answers.explanations import Explanations
 from tests.agent.support import A, B
 from tests.api.prompt_job import PromptJob
 from tests.page.conftest import MARKUP, Opened

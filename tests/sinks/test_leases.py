@@ -465,7 +465,7 @@ def test_on_a_closed_store_a_broker_says_first_what_it_saw(
     assert answered(leases.renew(cluster, A, 7, LONG_MS)) == (Renewal.ASSERT, history, 0)
     told = leases.renew(cluster, A, 7, LONG_MS, said)
     assert answered(told) == (Renewal.ASSERTED, "7", LONG_MS)
-    assert ClusterGate(client).assertions(cluster, history) == {A: said}
+    assert ClusterGate(client).sources.assertions(cluster, history) == {A: said}
     assert answered(leases.renew(cluster, A, 7, LONG_MS)) == (Renewal.ASSERTED, "7", LONG_MS)
     assert leases.renew(cluster, A, 6, LONG_MS).renewal is Renewal.SUPERSEDED
 

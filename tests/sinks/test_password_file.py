@@ -11,7 +11,7 @@ import redis
 
 from deploy.redis_server import RedisServer
 from sinks.errors import Misconfigured
-from sinks.redis.outcomes import Outcomes
+from sinks.redis.answers.outcomes import Outcomes
 from sinks.redis.server.connections import redis_client
 
 

@@ -13,8 +13,8 @@ from deploy.ports import free_port
 from deploy.redis_server import RedisServer
 from sinks.errors import Fenced
 from sinks.exposition import Exposition
+from sinks.redis.answers.explanations import Explanations
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.explanations import Explanations
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.leader.leadership import Leadership

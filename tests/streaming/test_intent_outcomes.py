@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame
 from structlog.testing import capture_logs
 
 from sinks.exposition import Exposition
+from sinks.redis.answers.kept_plans import KeptPlans
+from sinks.redis.answers.outcomes import KEPT_S, Outcomes
 from sinks.redis.cluster_gate import ClusterGate
-from sinks.redis.kept_plans import KeptPlans
-from sinks.redis.outcomes import KEPT_S, Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.leader.leadership import Leadership

@@ -21,10 +21,10 @@ from sinks.exposition import Exposition
 from sinks.kafka.journal_reader import newest_records
 from sinks.kafka.publisher import Outgoing, Publisher
 from sinks.kafka.topics import ensure_topics
+from sinks.redis.answers.outcomes import Outcomes
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.journal_relay import JournalRelay
 from sinks.redis.migrations import Migrations
-from sinks.redis.outcomes import Outcomes
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from sources.records import Record

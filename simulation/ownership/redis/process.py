@@ -150,7 +150,7 @@ class MemoryProcess:
         return self.of(cluster).owned.get(broker, frozenset())
 
     def asserted(self, cluster: str, history: str) -> dict[str, Assertion]:
-        """Like `ClusterGate.assertions`."""
+        """Like `RebuildSources.assertions`."""
         self.answers()
         said = self.of(cluster).assertions
         return {broker: told for (on, broker), told in said.items() if on == history}

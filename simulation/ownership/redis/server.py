@@ -30,7 +30,7 @@ class MemoryServer(LeaseScript, TransitionScript, GateScripts):
         self._put(cluster, "commands", broker, left)
 
     def unrelayed(self, cluster: str) -> dict[str, Record]:
-        """Like `ClusterGate.unrelayed`."""
+        """Like `RebuildSources.unrelayed`."""
         self.answers()
         # By entry, ascending: a bundle's last one counts.
         return {change.bundle: change.record for change in self.of(cluster).journal.values()}

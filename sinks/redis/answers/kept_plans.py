@@ -10,7 +10,7 @@ import redis
 
 from sinks.errors import Damaged
 from sinks.kafka.readable import MALFORMED
-from sinks.redis.outcomes import KEPT_S
+from sinks.redis.answers.outcomes import KEPT_S
 from sinks.redis.server.connections import translate_errors
 from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.wire.keys import plan_key, plans_key
