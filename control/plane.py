@@ -29,10 +29,7 @@ from control.listing import (
     list_bundles,
     read_namespace,
 )
-from control.migration.cycles import Going
-from control.migration.green import find_green, find_scope, green_flaws, green_notes
-from control.migration.green_admin import asking
-from control.migration.progress import one_way_notes, standing_notes, unknown_notes, wave_notes
+from control.migration.check import Blue, find_migration
 from control.reports import newest_values
 from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
@@ -52,10 +49,8 @@ from streaming.config import JobConfig
 from trimtab.cluster.intents.existing import Existing
 from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.plans.drains import DRAIN_PLANS
-from trimtab.migration.flaws import hosts_of, target_flaws
+from trimtab.migration.flaws import hosts_of
 from trimtab.migration.kept import Migrations as KeptMigrations
-from trimtab.migration.migration import Target
-from trimtab.migration.scopes import CLUSTER, namespace_of
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.intent import Intent
@@ -250,33 +245,17 @@ class ControlPlane:
             namespaces=lambda: self.index.namespaces(intent.cluster),
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
+        blue = Blue(memory.appended, urls, existing.namespaces, memory.migrations)
+        migration = find_migration(intent, blue, self._access)
         flaws = list(object_to(intent, last, memory, existing))
-        green, here = find_green(intent, memory.migrations), memory.appended
-        asked = asking(green or Target(), self._access)
-        if green is not None and not any(target_flaws(green, here)):
-            scope = find_scope(intent)
-            apart = [each.scope for each in memory.migrations.inside(scope)]
-            going = Going(scope, apart, existing.namespaces)
-            flaws += green_flaws(green, here, self._tenants(intent), asked, going)
+        flaws += migration.flaws() if migration is not None else ()
         if flaws:
             raise Objections(flaws)
         notes = list(note(intent, last, memory, existing))
-        if green is not None:
-            notes += one_way_notes(green, urls)
-            scope = find_scope(intent)
-            notes += unknown_notes(scope, intent.waves, existing.namespaces)
-            notes += wave_notes(scope, intent.waves, existing.namespaces)
-            notes += standing_notes(scope, green, memory.migrations)
-            if scope == CLUSTER:
-                full = last.settings().round.overloaded_threshold
-                notes += green_notes(green, whole_load(last.regular.summary), full, asked)
+        if migration is not None:
+            full = last.settings().round.overloaded_threshold
+            notes += migration.notes(whole_load(last.regular.summary), full)
         return notes
-
-    def _tenants(self, intent: Intent) -> set[str]:
-        """The tenants that have topics in a migration's scope."""
-        scope = namespace_of(find_scope(intent))
-        namespaces = [scope] if scope else self.index.namespaces(intent.cluster)
-        return {namespace.partition("/")[0] for namespace in namespaces}
 
     def migrations_of(self, last: ClusterRounds) -> KeptMigrations:
         """The cluster's migrations, and where its topics would go."""
