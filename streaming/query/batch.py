@@ -34,21 +34,20 @@ from streaming.metrics.gauges import (
     show_round,
 )
 from streaming.metrics.rejected_reports import RejectedReportLog
+from streaming.query.batch_rows import BatchRows, decode_rows
 from streaming.query.cluster_attempts import ClusterAttempts
 from streaming.query.offsets import OffsetLog
 from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
-from trimtab.kept_plans.kept_plan import KeptPlan
 from trimtab.metrics import job as metrics
 from trimtab.migration.migration import Migration
 from trimtab.store.requests import BatchId, issue_commands, list_leaseless, transitions
 from trimtab.wire import keys
 from trimtab.wire.command import Command
 from trimtab.wire.explanation import StoredExplanations
-from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Transition
 from trimtab.wire.rounds import BatchRecord, JobSettings, RoundRecord
-from trimtab.wire.rows import DeadLetter, Intake, Row, Tag
+from trimtab.wire.rows import DeadLetter, Intake, Row
 
 log = structlog.get_logger()
 
@@ -106,65 +105,51 @@ class BatchWriter:
         rows = [Row(*row) for row in frame.collect()]
         try:
             if rows:
-                self._write(rows, number)
+                self._write(decode_rows(rows), number)
         except Fenced:
             self.fenced = True
             raise
 
-    def _write(self, rows: list[Row], number: int) -> None:
+    def _write(self, rows: BatchRows, number: int) -> None:
         batch = BatchId(self._offsets.query_id(), number)
         at, ranges = self._offsets.ranges(number)
-        by_tag: dict[str, list[Row]] = {tag: [] for tag in Tag}
-        for row in rows:
-            by_tag[row.tag].append(row)
-        outgoing = self._dead_letters(by_tag[Tag.DEAD_LETTER], at)
-        self._intake(
-            [msgspec.json.decode(row.payload, type=Intake) for row in by_tag[Tag.INTAKE]], at
-        )
-        rounds = [msgspec.json.decode(row.payload, type=RoundRecord) for row in by_tag[Tag.ROUND]]
-        state = by_tag[Tag.STATE]
-        for record in rounds:
+        outgoing = self._dead_letters(rows.letters, at)
+        self._intake(rows.intakes, at)
+        for record in rows.rounds:
             outgoing += self._disposed(record, batch)
-        outcomes = [
-            msgspec.json.decode(row.payload, type=IntentOutcome) for row in by_tag[Tag.OUTCOME]
-        ]
-        plans = [msgspec.json.decode(row.payload, type=KeptPlan) for row in by_tag[Tag.PLAN]]
-        show_intent_outcomes(self._shown, outcomes)
-        if self.plans is not None and plans:
-            self._write_aside("kept plans", partial(self.plans.write, plans, at))
-        migrations = [
-            msgspec.json.decode(row.payload, type=Migration) for row in by_tag[Tag.MIGRATION]
-        ]
-        outgoing += self._migrate(migrations)
-        if self.outcomes is not None and outcomes:
-            self._write_aside("outcomes of intents", partial(self.outcomes.write, outcomes))
+        show_intent_outcomes(self._shown, rows.outcomes)
+        if self.plans is not None and rows.plans:
+            self._write_aside("kept plans", partial(self.plans.write, rows.plans, at))
+        outgoing += self._migrate(rows.migrations)
+        if self.outcomes is not None and rows.outcomes:
+            self._write_aside("outcomes of intents", partial(self.outcomes.write, rows.outcomes))
         done = BatchRecord(
             query=batch.query,
             batch=number,
             generation=self._opener.generation,
             at=at,
             offsets=ranges,
-            rounds=tuple(rounds),
-            outcomes=tuple(outcomes),
-            plans=tuple(plans),
-            migrations=tuple(migrations),
-            exported=tuple(dict.fromkeys(row.cluster for row in state)),
-            settings=None if self._told and not state else self.settings,
+            rounds=tuple(rows.rounds),
+            outcomes=tuple(rows.outcomes),
+            plans=tuple(rows.plans),
+            migrations=tuple(rows.migrations),
+            exported=tuple(dict.fromkeys(row.cluster for row in rows.state)),
+            settings=None if self._told and not rows.state else self.settings,
         )
         outgoing += batch_records(done)
         for page in split_pages(outgoing):
             self._publish(page)
         self._told = True
         # Last: brokers wait for commands; nothing waits for this.
-        for row in by_tag[Tag.WHY]:
+        for row in rows.explanations:
             self._explain(msgspec.json.decode(row.payload, type=StoredExplanations))
-        for page in state_pages(state, batch, self._opener.generation):
+        for page in state_pages(rows.state, batch, self._opener.generation):
             self._publish(page)
 
     def _migrate(self, migrations: list[Migration]) -> list[Outgoing]:
         """Store migrations, which the brokers of their clusters act on; returns the copies of their
-        commands for Kafka. A batch that is repeated after a crash commands nothing anew, so such a
-        copy may be missing there."""
+        commands for Kafka. A batch that is repeated after a crash commands nothing again, so such
+        a copy may be missing there."""
         told = list[Command]()
         for cluster in dict.fromkeys(each.cluster for each in migrations):
             mine = [each for each in migrations if each.cluster == cluster]
@@ -213,12 +198,12 @@ class BatchWriter:
     def _publish(self, outgoing: list[Outgoing]) -> None:
         self._retry.attempt("kafka", KafkaUnavailable, lambda: self._publisher.publish(outgoing))
 
-    def _dead_letters(self, rows: list[Row], at: int) -> list[Outgoing]:
-        letters = [msgspec.json.decode(row.payload, type=DeadLetter) for row in rows]
+    def _dead_letters(self, rows: list[tuple[Row, DeadLetter]], at: int) -> list[Outgoing]:
+        letters = [letter for _, letter in rows]
         for letter in letters:
             show_dead_letter(self._shown, letter)
         self._disbelief.tell(letters, at)
-        return [Outgoing(keys.DEAD_LETTERS, row.subject, bytes(row.payload)) for row in rows]
+        return [Outgoing(keys.DEAD_LETTERS, row.subject, bytes(row.payload)) for row, _ in rows]
 
     def _intake(self, intakes: list[Intake], at: int) -> None:
         for intake in intakes:
