@@ -110,7 +110,7 @@ wheel: .venv ## build dist/trimtab-*.whl
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 .PHONY: lock
-lock: .venv ## resolve packages and jars anew and rewrite the lock files
+lock: .venv ## resolve packages and jars again and rewrite the lock files
 	@test -x build/uv/bin/uv || python3 -m venv build/uv
 	@build/uv/bin/python -m pip install --quiet uv==$(UV_VERSION)
 	$(COMPILE) --upgrade --output-file deploy/requirements.lock
@@ -123,7 +123,7 @@ MADE := admin.documents.commands admin.documents.metrics admin.documents.paths \
 	admin.documents.state_diagram admin.exit_codes admin.wire deploy.dashboards \
 	deploy.manifests model.table
 .PHONY: documents
-documents: .venv ## make anew what is made from the code: references, schemas, pictures, boards, manifests
+documents: .venv ## write all that is made from the code: references, schemas, pictures, boards, manifests
 	@set -e; for module in $(MADE); do $(BIN)/python -m $$module; done
 
 .PHONY: site

@@ -81,10 +81,10 @@ class Auditor:
         once the topic has it. So if a record is read before the stream, and the stream before the
         topic's end, its entry is in one of them: if not, it was never journalled. And a record read
         after the topic and the stream is at least as new as their entries: if not, the store has
-        lost it. Hence topic, records, stream, topic. All changes made before the clock was read
-        have been seen by then. The bundles that a full journal left out are in a set, and come from
-        there to the stream: the set is read before the stream, and the records that it names count
-        as journalled.
+        lost it. So the order is topic, records, stream, topic. All changes made before the clock
+        was read have been seen by then. The bundles that a full journal left out are in a set, and
+        come from there to the stream: the set is read before the stream, and the records that it
+        names count as journalled.
         """
         now = _milliseconds(client)
         found: list[Violation] = []

@@ -280,7 +280,7 @@ class ControlPlane:
             found = outcomes.read(cluster, intent)
             left = until - self._clock()
             if (found is not None and (found.final or accepted)) or left <= 0:
-                # Who reads the rounds next must see what came of it.
+                # The next reader of the rounds must see its effect.
                 with self._following:
                     self._read_at = -math.inf
                 return found

@@ -17,7 +17,7 @@ def within(
     seconds: float, call: Callable[[], T], give_up: Callable[[], object] = lambda: None
 ) -> T:
     """What ``call`` returns or raises; TimeoutError after so many seconds. ``give_up`` is called
-    then, and should have the call end: it runs on in a thread that nobody waits for."""
+    then, and should make the call end: until it does, it runs in a thread of its own."""
     answers = queue.SimpleQueue[tuple[list[T], BaseException | None]]()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""A catalogue's metrics as live prometheus-client metrics, of which each has a limit of series."""
+"""A catalogue's metrics as live prometheus-client metrics, each with a limit of series."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from sinks.errors import Misconfigured
 from sinks.tls_files import check_ca
 
 WHO_ASKS: Final = (401, 403)
-"""Statuses of a web service that wants to know who asks, or lets others ask only."""
+"""Statuses of a web service that requires a login, or refuses the one that it got."""
 
 _TOKEN: Final = re.compile(r"[!-~]+")
 

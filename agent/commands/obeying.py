@@ -183,10 +183,10 @@ class Obeyer:
     def retire(
         self, command: Command, children: tuple[str, ...], neighbour: Neighbour | None = None
     ) -> TransitionOutcome:
-        """Ask the store to replace a bundle, which is served meanwhile, by ``children``.
+        """Ask the store to replace a bundle by ``children``. The broker serves it meanwhile.
 
-        Without an answer it is no longer served: it may be gone, and if the store then loses that
-        change, the rebuilt bundle may go to others.
+        If no answer comes, the broker stops serving it. The store may have replaced it, and may
+        then lose that change: a rebuild would give the bundle to another broker.
         """
         try:
             return self.apply(command, Event.RETIRE, children=children, neighbour=neighbour)

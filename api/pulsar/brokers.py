@@ -104,7 +104,7 @@ def list_all_brokers(context: InContext) -> list[str]:
 
 @brokers.get("/{cluster}")
 def list_brokers(cluster: str, context: InContext) -> list[str]:
-    """The brokers that serve; as in Pulsar whatever cluster is named."""
+    """The brokers that serve. As in Pulsar, the cluster that is named makes no difference."""
     del cluster
     return sorted(_serving(context.cluster()))
 

@@ -147,8 +147,8 @@ def set_migration(
     migrated: bool = False,
     url: ClusterUrl | None = None,
 ) -> Response:
-    """Set where a cluster's topics go; with ``migrated`` they go there, without they come back,
-    those of which the other cluster has taken no write."""
+    """Set where a cluster's topics go. With ``migrated`` they go there. Without it they come back,
+    except those that the other cluster has taken a write of."""
     require_cluster(context, cluster, 404, "Cluster does not exist")
     target = None if url is None else url.target()
     context.tell(IntentKind.CLUSTER_MIGRATION, cluster, target=target, migrated=migrated)

@@ -52,14 +52,14 @@ class NotAllowed(NoAnswer):
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows them, but for the brokers of another cluster; raises Elsewhere."""
+    """Follows redirects; raises Elsewhere where one leads to the brokers of another cluster."""
 
     def redirect_request(  # noqa: PLR0913 - as in urllib
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         away = urlsplit(newurl).hostname != urlsplit(req.full_url).hostname
         if away and f"/admin/v2/{BROKERS}" in req.selector:
-            raise Elsewhere(f"{req.full_url} sends who asks to {newurl}")
+            raise Elsewhere(f"{req.full_url} redirects to {newurl}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

@@ -57,7 +57,7 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The batches to run, of which ``first`` to ``last`` are compared."""
+    """The batches to run; ``first`` to ``last`` are compared."""
 
     query: str
     first: int

@@ -28,8 +28,8 @@ log = structlog.get_logger()
 
 
 class JsonListener(JStreamingQueryListener):
-    """What the JVM calls. PySpark's own asks it for each figure, and learns of a map's end by an
-    exception, whose class it looks for: 1,200 calls and up to a second of CPU for each batch."""
+    """Gets each batch's figures from the JVM as one JSON text. PySpark's own listener asks for each
+    figure, and finds the end of a map by an exception: 1,200 calls, up to a second of CPU."""
 
     def __init__(self, listener: ProgressListener) -> None:
         super().__init__(listener)

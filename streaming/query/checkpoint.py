@@ -165,7 +165,7 @@ def _compare(ends: Ends, watermarks: Watermarks) -> None:
             low, high = watermarks.get((topic, int(partition)), (0, -1))
             place = f"{topic}/{partition}"
             if high < 0:
-                raise _Foreign(f"there is no {place}, of which it has read {end} records")
+                raise _Foreign(f"there is no {place} any more, and it has read {end} records of it")
             if end > high:
                 raise _Foreign(f"it has read {place} up to {end}, which ends at {high} now")
             if end < low:

@@ -48,7 +48,7 @@ class RelayThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the page in hand; the next job relays the remaining entries."""
+        """Finish the present page, then stop; the next job relays the remaining entries."""
         self._ended.set()
         self._thread.join()
 

@@ -32,7 +32,7 @@ LATE: Final = frozenset({Finding.UNANSWERED})
 
 
 class Gap(NamedTuple):
-    """Nobody served a part of a namespace's ring, named as a bundle, from then to then."""
+    """A time in which no broker served a part of a namespace's ring, named as a bundle."""
 
     bundle: str
     begin: float
@@ -58,7 +58,7 @@ def dual_owners(spans: Iterable[Span]) -> list[tuple[Span, Span]]:
 
 
 def gaps(spans: Iterable[Span], begin: float, end: float) -> list[Gap]:
-    """Every time within ``begin`` and ``end`` in which nobody served a part of a ring."""
+    """Every time within ``begin`` and ``end`` in which no broker served a part of a ring."""
     found: list[Gap] = []
     for namespace, group in _by_namespace(spans).items():
         ranges = {span.bundle: parse_bundle(span.bundle)[1] for span in group}

@@ -116,7 +116,7 @@ def test_a_destination_that_restarts(it: World, row: Row) -> None:
     assert served
     row.note("to Owned s", round(it.diary.now() - it.faults[0], 2))
     it.check()
-    # At once, by what it read at its start: nobody had to give it the bundle anew.
+    # At once, by what it read at its start: the bundle was not assigned again.
     story = [c for c in it.job.changes() if c.bundle == trap.bundle]
     after = next(c for c in story if c.record.epoch > assigned.epoch)
     assert (after.record.state, after.record.owner) == (State.OWNED, again.name)
@@ -157,7 +157,7 @@ def test_a_clock_beyond_the_margin_is_seen_to_break_the_rules(
 @pytest.mark.fault(22, "Redis's clock jumps")
 def test_a_jump_of_the_servers_clock_is_seen(it: World, row: Row) -> None:
     it.await_moves(1)
-    # Nobody can know that leases are sound before as much time has passed as they last.
+    # Whether leases are sound is known only after as much time as they last.
     begin = len(it.job.rounds())
     it.job.ahead_s = LEASE_S / 2
     it.fault()

@@ -1,6 +1,6 @@
 """What the job remembers in files and topics is damaged, full or gone: it ends with what to do.
 
-Nothing is passed over in silence, and no claim is held in vain.
+Every loss is reported, and no job holds a claim without working.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
             driver.kill()
 
 
-def make_anew(kafka: KafkaServer, topic: str) -> None:
+def recreate(kafka: KafkaServer, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     for done in admin.delete_topics([topic]).values():
         done.result()
@@ -113,7 +113,7 @@ def make_anew(kafka: KafkaServer, topic: str) -> None:
     ensure_topics(kafka.bootstrap)
 
 
-@pytest.mark.fault(14, "topic of claims made anew")
+@pytest.mark.fault(14, "topic of claims recreated")
 def test_claims_that_kafka_has_lost(place: Place, row: Row) -> None:
     ahead = 1 << 34  # of any clock, by which a new topic starts
     claim(place.kafka.bootstrap, "trimtab-job", above=ahead).close()
@@ -121,7 +121,7 @@ def test_claims_that_kafka_has_lost(place: Place, row: Row) -> None:
     assert before > ahead
     place.driver.stop()
 
-    make_anew(place.kafka, keys.GENERATIONS)
+    recreate(place.kafka, keys.GENERATIONS)
     after = place.begin()
     place.driver.stop()
 
@@ -131,10 +131,10 @@ def test_claims_that_kafka_has_lost(place: Place, row: Row) -> None:
     row.holds("generations only grow", [] if after > before else [(before, after)])
 
 
-@pytest.mark.fault(14, "topic of reports made anew while the job runs")
+@pytest.mark.fault(14, "topic of reports recreated while the job runs")
 def test_reports_that_kafka_has_lost(place: Place, row: Row) -> None:
     place.begin()
-    make_anew(place.kafka, keys.LOAD_REPORTS)
+    recreate(place.kafka, keys.LOAD_REPORTS)
     assert re.search(r"trimtab.load-reports/\d up to \d+, which ends at 0 now", place.ends(row))
 
     place.driver.start()

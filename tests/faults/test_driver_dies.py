@@ -65,7 +65,7 @@ def ended(it: Bench, row: Row, driver: Driver, since: float) -> None:
     row.note("batches repeated", repeated(it.batches()))
 
 
-def started_anew(row: Row, driver: Driver) -> None:
+def started_again(row: Row, driver: Driver) -> None:
     """After a kill; how long nothing was decided is noted."""
     before = driver.committed()
     at = time.monotonic()
@@ -88,7 +88,7 @@ def test_between_batches(it: Bench, row: Row) -> None:
             break
         driver.start()
         driver.await_batches(2, PATIENCE_S)
-    started_anew(row, driver)
+    started_again(row, driver)
     ended(it, row, driver, since)
 
 
@@ -99,7 +99,7 @@ def test_before_the_commit(it: Bench, row: Row) -> None:
     again = repeated(it.batches())
     kill_where_recorded(it, driver)
     row.note("commit taken back", uncommit(driver))
-    started_anew(row, driver)
+    started_again(row, driver)
     ended(it, row, driver, since)
     row.note("executed twice", repeated(it.batches()) - again)
     assert repeated(it.batches()) > again
@@ -162,7 +162,7 @@ def test_within_the_effects(it: Bench, row: Row, rng: Random, delivered: bool) -
     it.link.up.seen = None
     row.note("in", chosen)
     row.note("call", "delivered" if delivered else "lost")
-    started_anew(row, driver)
+    started_again(row, driver)
     ended(it, row, driver, since)
 
 

@@ -86,7 +86,7 @@ def test_an_empty_redis_is_filled_before_anything_moves(it: World, row: Row) -> 
     rebuilt = it.await_open()
     row.note("rebuild s", round(rebuilt, 1))
     assert not forgotten(before, it.records())
-    # While there was not a single record nobody was taken for an orphan.
+    # While there was no record at all, no bundle was taken for one without an owner.
     events = Counter(change.event for change in it.job.changes()[changes:])
     row.note("repairs", events[Event.ASSIGN])
     assert not events[Event.ASSIGN]
@@ -117,7 +117,7 @@ def test_a_redis_that_hangs(it: World, row: Row, seconds: float) -> None:
     twice = [each for each, times in applied.items() if times > 1 and each[2] != Event.RETIRE]
     row.note("applied twice", len(twice))
     row.holds("once", twice)
-    # Nobody can own anything while no lease can be renewed.
+    # No broker can own a bundle while no lease can be renewed.
     it.check(excused=(it.faults[0], it.faults[1]))
 
 
@@ -177,7 +177,7 @@ def replica(it: World, folder: Path) -> Iterator[tuple[RedisServer, Proxy]]:
 
 
 def assert_closed(it: World) -> None:
-    """Nobody can act on records that may be old; another cluster's job may have brought scripts."""
+    """No broker acts on records that may be old, even if another job has loaded the scripts."""
     it.client.script_load(transition_script().text)
     bundle, record = next(iter(it.records().items()))
     owner = record.owner or it.node(0).name

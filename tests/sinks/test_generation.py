@@ -22,7 +22,7 @@ from sinks.kafka.generation import Claim, ClaimRecord, Sign, claim
 from sinks.kafka.last_claim import highest_generation
 from sinks.kafka.topics import ensure_topics
 from streaming.leader.leadership import Leadership
-from tests.support.new_topics import make_anew
+from tests.support.new_topics import recreate_topics
 from trimtab.wire import keys
 
 pytestmark = pytest.mark.e2e
@@ -109,7 +109,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 @pytest.fixture
 def own_kafka(apart: KafkaServer) -> KafkaServer:
     """To be stopped, and without a claim at first."""
-    make_anew(apart.bootstrap, keys.GENERATIONS)
+    recreate_topics(apart.bootstrap, keys.GENERATIONS)
     return apart
 
 
@@ -265,7 +265,7 @@ def test_a_claimer_that_is_overtaken_is_given_no_generation(
 
 def test_a_job_outlives_the_topic_of_its_claim(own_kafka: KafkaServer) -> None:
     held = claim(own_kafka.bootstrap, "job", above=500)
-    make_anew(own_kafka.bootstrap, keys.GENERATIONS)
+    recreate_topics(own_kafka.bootstrap, keys.GENERATIONS)
     until_it_answers(held.assert_held)
     newer = claim(own_kafka.bootstrap, "job")
     assert newer.generation > held.generation
@@ -279,7 +279,7 @@ def test_after_the_topic_was_made_again_a_claim_begins_where_redis_says(
     """What the job does when the store is open to a generation above its own."""
     ahead = 1 << 35  # the clock of the job that claimed it was wrong
     claim(own_kafka.bootstrap, "job", above=ahead).close()
-    make_anew(own_kafka.bootstrap, keys.GENERATIONS)
+    recreate_topics(own_kafka.bootstrap, keys.GENERATIONS)
     leadership = Leadership(
         lambda above: claim(own_kafka.bootstrap, "job", above=above), Exposition()
     )

@@ -17,7 +17,7 @@ from streaming.config import SparkConfig, load_config
 from streaming.query.session import spark_session
 from tests.support.class_archive import quick_options
 from tests.support.jobs import write_settings
-from tests.support.new_topics import make_anew
+from tests.support.new_topics import recreate_topics
 from tests.support.refused_sockets import refused_sockets_collected
 from tests.support.running import Running
 from trimtab.wire.keys import GENERATIONS
@@ -64,7 +64,7 @@ def kafka(apart: KafkaServer) -> KafkaServer:
     They are empty: a job reads them from their beginning, and would carry on the clusters of the
     tests before.
     """
-    make_anew(apart.bootstrap, *(topic.name for topic in TOPICS if topic.name != GENERATIONS))
+    recreate_topics(apart.bootstrap, *(topic.name for topic in TOPICS if topic.name != GENERATIONS))
     return apart
 
 

@@ -12,7 +12,7 @@ from tests.support.waiting import eventually
 _PATIENCE_S: Final = 60.0
 
 
-def make_anew(bootstrap: str, *topics: str) -> None:
+def recreate_topics(bootstrap: str, *topics: str) -> None:
     """Delete those of the topics that there are, and create all that are missing."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
 

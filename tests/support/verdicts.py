@@ -22,7 +22,7 @@ from trimtab.wire.rounds import RoundRecord
 def replayed(topics: RecordedTopics, config: JobConfig, query: str) -> Replay:
     """An undisturbed run fed the query's recorded batches: it decided and remembered the same."""
     replay = Replay(config.intake_settings(), config.round_settings())
-    # One for each partition: one for all would begin anew with each batch.
+    # One for each partition: a single one would begin again with each batch.
     with Readers(partial(RecordedTopics, config.kafka.bootstrap)) as readers:
         for batch in distinct(topics.batches()):
             if batch.query == query:

@@ -95,7 +95,7 @@ def test_an_example_cluster_can_be_green_of_a_plan(blue: Town, green: Town) -> N
 
 
 def test_where_clients_would_be_sent_must_be_green(tmp_path: Path, blue: Town, green: Town) -> None:
-    """They would come back here for ever, or make their topics anew on a third cluster."""
+    """They would come back here for ever, or create their topics again on a third cluster."""
     own = [host for home in blue.homes for host in (home.name, home.url.partition("://")[2])]
     again = blue.homes[1].url.replace(LOOPBACK, "localhost")
 
@@ -453,7 +453,7 @@ def deletion(of: Town) -> Request:
     return Request(f"{of.homes[0].web}{path}", method="DELETE")
 
 
-def test_a_consumer_reads_a_topic_that_was_deleted_and_made_anew_from_its_beginning(
+def test_a_consumer_reads_a_topic_that_was_deleted_and_created_again_from_its_beginning(
     green: Town,
 ) -> None:
     with Client(green.url, "trial") as client:

@@ -1,4 +1,4 @@
-"""The last changes of one bundle, ordered by epoch whatever order they arrived in."""
+"""The last changes of one bundle, ordered by epoch, not by their arrival."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def is_outdated(memory: Memory, intent: Intent, row: Row) -> bool:
 
 
 def note_watcher(memory: Memory, intent: Intent, row: Row) -> Memory:
-    """The memory that knows whose watcher was heard last; an operator's intent is no word of one,
-    whatever generation it names."""
+    """The memory after an intent of a job's watcher: it knows which job's was heard last. An
+    operator's intent changes nothing, even if it names a generation."""
     if intent.kind not in OF_THE_WATCHER:
         return memory
     return replace(memory, watcher=memory.watcher.heard(intent.generation, row.appended_ms))

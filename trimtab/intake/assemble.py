@@ -102,8 +102,8 @@ def _recorded(brokers: Sequence[Snapshot], holdings: Holdings) -> tuple[Rows, Co
 
 
 def _runs(size: int, alone: Iterable[int]) -> Iterator[tuple[int, int, bool]]:
-    """Places 0 to ``size`` in runs: first and end, and whether it is one of ``alone``, ascending,
-    each of which is a run of its own."""
+    """Places 0 to ``size`` in runs: first and end, and whether it is one of ``alone``. These are
+    ascending, and each is a run of its own."""
     first = 0
     for place in alone:
         if first < place:

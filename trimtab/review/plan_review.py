@@ -5,7 +5,7 @@ review:  update the model with the new reports
          for each settled plan: report its results, learn from it, and trip the breaker if it did
          harm
 note:    predict what this round's moves will do
-The model is the planner's, whatever strategy is active.
+The model is always the planner's, also while another strategy is active.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def smooth_averages(
 
 
 def _drains(view: View, besides: Collection[int]) -> list[ShedWish]:
-    """A wish for each movable bundle of a draining broker, but for the rows ``besides``."""
+    """A wish for each movable bundle of a draining broker, without the rows ``besides``."""
     trouble, bundles = view.trouble, view.bundles
     if not trouble.draining:
         return []

@@ -1,9 +1,9 @@
 """Maintenance windows: times of the week, UTC, in which strategies may act or may not.
 
 windows = entry, entry, ...        an entry: [not] [days] hh:mm-hh:mm      days: mon, mon-fri, ...
-It is open at a minute in one of the entries, or if all begin with ``not``, that is in no ``not``
-entry. Without days an entry is of every day. One that ends at or before its beginning goes on
-into the next day; 24:00 is the day's end.
+A minute is open if an entry without ``not`` has it, or if there is no such entry. A ``not`` entry
+closes its minutes in any case. An entry without days holds on every day. One that ends at or before
+its beginning goes on into the next day; 24:00 is the day's end.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
 
 
 def is_open(windows: str, now_ms: int) -> bool:
-    """Whether strategies may act at a time (epoch ms); ``windows`` has no problem."""
+    """Whether strategies may act at a time (epoch ms); ``windows`` must be valid."""
     entries = _entries(windows)
     minute = (now_ms // 60_000 + _EPOCH_DAY * _DAY_MINUTES) % _WEEK_MINUTES
     allowing = [entry for entry in entries if not entry.shut]

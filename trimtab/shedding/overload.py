@@ -19,7 +19,7 @@ from trimtab.view import View
 
 
 def shed(view: View, history: None, settings: Settings) -> tuple[Sequence[ShedWish], None]:
-    """Shed the largest bundles of every overloaded broker, whatever the others carry."""
+    """Shed the largest bundles of every overloaded broker, even if the others carry as much."""
     limit = settings.round.overloaded_threshold
     loads = usage(view.brokers.resources, settings.weights)
     need = traffic(view.brokers, THROUGHPUT_IN) * (loads - limit + MARGIN)

@@ -28,7 +28,8 @@ class Flight:
     until_ms: int
     issued_ms: int = 0
     at_lookup: bool = False
-    """Whether a lookup is to assign it, wherever it finds best; ``destination`` is proposed."""
+    """Whether the next lookup assigns it, to the broker that is best then; ``destination`` is only
+    proposed."""
 
 
 def launch_flights(

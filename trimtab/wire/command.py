@@ -112,7 +112,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
             division=None,
             neighbour=None,
             why="",
-            # It is a command of the broker that hands over, whatever version sent the transfer.
+            # The broker that hands over sends it: the version of the transfer says nothing of it.
             v=1,
         )
 

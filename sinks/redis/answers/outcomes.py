@@ -15,8 +15,8 @@ from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.keys import outcome_key
 
 KEPT_S: Final = 86_400
-"""Shorter: who looks the next morning finds nothing; longer: more memory. trimtab.rounds has them
-for as long as its retention says."""
+"""Shorter: a person who looks the next morning finds nothing; longer: more memory. trimtab.rounds
+has them for as long as its retention says."""
 
 _outcome = msgspec.json.Decoder(IntentOutcome)
 

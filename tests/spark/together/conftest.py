@@ -23,7 +23,7 @@ from sinks.kafka.topics import TOPICS
 from streaming.config import load_config
 from streaming.query.spark_checks import check_checkpoint, check_connector
 from tests.support.jobs import QUICK, write_settings
-from tests.support.new_topics import make_anew
+from tests.support.new_topics import recreate_topics
 from tests.support.running import PATIENCE, Running
 from trimtab.wire.keys import GENERATIONS
 
@@ -33,7 +33,7 @@ SETTINGS = {
     "round.placement": "least-long-term-rate",
     "migration.check": 0.1,
 }
-"""Nobody is overloaded: what moves or splits, a test asked for."""
+"""No broker is overloaded: only what a test asks for moves or splits."""
 
 
 @dataclass
@@ -70,7 +70,7 @@ def stage(
     redis_server: RedisServer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stage]:
-    make_anew(apart.bootstrap, *(topic.name for topic in TOPICS if topic.name != GENERATIONS))
+    recreate_topics(apart.bootstrap, *(topic.name for topic in TOPICS if topic.name != GENERATIONS))
     folder = tmp_path_factory.mktemp("together")
     file = write_settings(folder, apart.bootstrap, redis_server.url, SETTINGS)
     config = load_config(file)

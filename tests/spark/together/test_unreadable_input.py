@@ -1,4 +1,4 @@
-"""Poison, duplicates and old reports on the real job: counted, told, and nobody else notices."""
+"""Poison, duplicates and old reports on the real job: each is counted, and harms nothing else."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MOST_STEPS: Final = 1000
 """Steps of one plan. Fewer: a large skew takes many approvals; more: too much to read, and the
 state that every batch writes grows."""
 MOST_PLANS: Final = 20
-"""Remembered ones, in whatever state; Redis has them for a day."""
+"""Plans that are remembered, in any state; Redis keeps them for a day."""
 MOST_STEPS_OF_ALL: Final = 5000
 
 
