@@ -52,14 +52,15 @@ GRACE_MS: Final = 60_000
 
 @dataclass
 class Bench:
-    """Put together by `bench`; one checkpoint unless a driver is given its own folder."""
+    """A job and its services, as `bench` makes them. All drivers share one checkpoint, unless one
+    gets its own folder."""
 
     cluster: str
     folder: Path
     kafka: KafkaServer
     server: RedisServer
     link: Proxy
-    """Between the drivers that are behind it and Redis."""
+    """The link to Redis, for the drivers that are behind it."""
     client: redis.Redis
     topics: RecordedTopics
     nodes: dict[str, Node]
@@ -77,7 +78,7 @@ class Bench:
         spark: dict[str, str] | None = None,
         **environment: str,
     ) -> Driver:
-        """One more, not started yet; ``behind`` the link or straight to Redis."""
+        """Another driver, not started yet; ``behind`` the link, or connected to Redis directly."""
         where = folder or self.folder
         where.mkdir(exist_ok=True)
         url, name = self.server.url, f"job-{len(self.drivers)}"
@@ -110,7 +111,7 @@ class Bench:
         eventually(lambda: self.moves() >= goal, f"{goal} moves", seconds, 0.3)
 
     def reports(self) -> int:
-        """Load reports that Kafka has."""
+        """How many load reports Kafka has."""
         partitions = self.topics.partitions(keys.LOAD_REPORTS)
         ends = (self.topics.ends(keys.LOAD_REPORTS, each) for each in partitions)
         return sum(high - low for low, high in ends)
@@ -132,11 +133,11 @@ class Bench:
         self.publisher.publish([Outgoing(keys.CONTROL, self.cluster, value)])
 
     def go(self) -> None:
-        """Moves and splits are wanted (again)."""
+        """Let strategies ask for moves and splits (again)."""
         self.tell(IntentKind.SETTINGS, settings={"round.enabled": True, "split.enabled": True})
 
     def rest(self) -> None:
-        """No further changes; those under way come to their end, and all is journalled."""
+        """Stop further changes, and wait until those under way have ended and are journalled."""
         self.tell(IntentKind.SETTINGS, settings={"round.enabled": False, "split.enabled": False})
         eventually(self._rests, "rest", PATIENCE_S, 0.3)
 
@@ -177,7 +178,7 @@ class Bench:
 
     @property
     def config(self) -> JobConfig:
-        """The drivers', where they do not differ."""
+        """The settings that all drivers share."""
         return load_config(next(self.folder.glob("*.toml")))
 
     def _divergence(self, batches: list[BatchRecord]) -> list[str]:
@@ -192,15 +193,15 @@ class Bench:
 
 
 def repeated(batches: list[BatchRecord]) -> int:
-    """How many batches were carried out again."""
+    """How many batches were run again."""
     return len(batches) - len(list(distinct(batches)))
 
 
 @contextmanager
 def bench(folder: Path, name: str, seed: int = 1) -> Iterator[Bench]:
-    """Services and a fleet; no driver yet."""
+    """Services and a fleet, without a driver."""
     jars.fetch()
-    # Captured records would keep sockets alive that the outbox's end sees off.
+    # Captured log records would keep sockets alive that the outbox closes at its end.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     model, diary = load_model(FLEET), Diary()
     with ExitStack() as stack:

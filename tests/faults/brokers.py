@@ -37,7 +37,7 @@ CADENCE: Final = Cadence(ReportingSettings(max_interval=1.0), heartbeat=0.5)
 
 
 class Died(BaseException):
-    """Not an Exception: nobody may catch it as one."""
+    """Not an Exception, so that no handler catches it."""
 
 
 class Life:
@@ -60,7 +60,7 @@ class Life:
 
 
 class Mortal:
-    """Whatever the agent asks of ``inner``, no answer reaches it once it is dead."""
+    """Passes calls on to ``inner``; no answer reaches the agent once it is dead."""
 
     def __init__(self, inner: object, life: Life) -> None:
         self._inner, self._life = inner, life
@@ -81,7 +81,7 @@ class Mortal:
 
 
 class Heard(CommandStream):
-    """Keeps a copy of every command: Redis may forget what it has sent."""
+    """Keeps a copy of every command, because Redis may forget what it has sent."""
 
     def __init__(self, client: Redis, cluster: str, broker: str, copies: list[Command]) -> None:
         super().__init__(client, cluster, broker)
@@ -140,7 +140,7 @@ class Node:
         self.life = Life()
 
     def start(self, loaded: Iterable[str] | None = None) -> None:
-        """With these bundles loaded; as the fleet begins where nothing is said."""
+        """Start it with these bundles loaded; by default with those that the fleet begins with."""
         self.life, self._stopping = Life(), threading.Event()
         broker = self._make(loaded)
         broker.life = self.life
@@ -148,7 +148,7 @@ class Node:
         client = redis_client(self._redis_url)
         links = Links.of(settings, client, self._outbox)
         stream = Heard(client, settings.cluster, self.name, self.heard)
-        # Cast: a Mortal has whatever methods its inner link has.
+        # Cast: a Mortal has the methods of its inner link.
         links = replace(
             links,
             store=cast(Store, Mortal(links.store, self.life)),
@@ -170,23 +170,24 @@ class Node:
 
     @property
     def longest_call_s(self) -> float:
-        """To Redis, in this life."""
+        """The longest call to Redis since it was started."""
         return self.life.longest_call_s
 
     def kill(self) -> None:
-        """At this instant, from any thread, its own too."""
+        """End it at this instant; any thread may call this, its own too."""
         self.life.dead = True
         cast(WrittenDown, self.agent._holdings).die()
         if threading.current_thread() is not self._thread:
             self._thread.join(10.0)
 
     def restart(self) -> None:
-        """After a `kill`: a new process, with nothing loaded, that has its file of what it saw."""
+        """Start a new process after a `kill`: nothing is loaded, and the file of what it saw is
+        there."""
         self._thread.join(10.0)
         self.start(())
 
     def stop(self) -> None:
-        """In good order."""
+        """Shut it down cleanly."""
         self._stopping.set()
         self._thread.join(10.0)
 

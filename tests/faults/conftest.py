@@ -78,7 +78,7 @@ def rng(row: Row, seed: int) -> Random:
 
 @pytest.fixture
 def row(request: pytest.FixtureRequest) -> Iterator[Row]:
-    """Of the fault that the test is marked with."""
+    """The row of the fault that the test is marked with."""
     mark = request.node.get_closest_marker("fault")
     it = Row(*mark.args)
     request.config.stash[_ROWS].append(it)

@@ -15,7 +15,8 @@ _SYNCS: Final = "fsync,fdatasync"
 
 @contextmanager
 def failing_disk(pid: int) -> Iterator[None]:
-    """For the block's duration, or the process's; skips the test where it cannot be done."""
+    """Make syncs fail for as long as the block, or the process, lasts. Skips the test where that is
+    impossible."""
     if shutil.which("strace") is None:
         pytest.skip("there is no strace to make a disk fail with")
     command = ["strace", "-f", "-p", str(pid), "-o", "/dev/null"]
@@ -32,6 +33,6 @@ def failing_disk(pid: int) -> Iterator[None]:
         try:
             yield
         finally:
-            # It lets the process go, which runs on with a disk that is whole.
+            # It detaches from the process, which goes on with a disk that works.
             strace.terminate()
             strace.wait(10.0)

@@ -44,7 +44,7 @@ class Gap(NamedTuple):
 
 
 def dual_owners(spans: Iterable[Span]) -> list[tuple[Span, Span]]:
-    """I1. A bundle and its halves are of the same topics."""
+    """I1. A bundle and its children have the same topics."""
     clashes = []
     for group in _by_namespace(spans).values():
         group.sort(key=lambda span: span.begin)
@@ -114,7 +114,7 @@ def audited(
 
 
 def forgotten(before: Mapping[str, Record], after: Mapping[str, Record]) -> list[str]:
-    """Bundles of which an older record is known than before, or none."""
+    """Bundles whose record is older than before, or gone."""
     return [b for b, record in before.items() if b not in after or after[b].epoch < record.epoch]
 
 
@@ -124,7 +124,7 @@ def carried_out_late(changes: Iterable[Change], commands: Iterable[Command]) -> 
     late = []
     for change in changes:
         command, _, event = change.record.by.rpartition("/")
-        # What a request makes of other bundles bears its name, and epochs of their own.
+        # What a request changes of other bundles has the request's id, and epochs of its own.
         epoch = epoch_of.get((command, change.bundle))
         if epoch is None or event == Event.RETIRE or change.event is Event.RESTORE:
             continue

@@ -60,7 +60,7 @@ INTAKE: Final = IntakeSettings(sample_interval=1.0)
 
 
 class Offsets(OffsetLog):
-    """What a batch was made of, told before it runs as Spark's offset log tells it."""
+    """The offsets of each batch, known before it runs, as Spark's offset log has them."""
 
     def __init__(self, query: str) -> None:  # no Spark
         self.query = query
@@ -75,7 +75,7 @@ class Offsets(OffsetLog):
 
 
 class Frame:
-    """Rows as `BatchWriter` asks a data frame for them."""
+    """Rows, in place of the data frame that `BatchWriter` reads."""
 
     def __init__(self, rows: list[Row]) -> None:
         self._rows = rows
@@ -85,7 +85,7 @@ class Frame:
 
 
 class Job:
-    """Started once, ended once. ``lease_s`` is the longest that it grants to brokers."""
+    """Starts once and ends once. ``lease_s``: the longest lease that it grants."""
 
     def __init__(  # noqa: PLR0913 - what the real one reads from its settings
         self,
@@ -101,7 +101,7 @@ class Job:
         self.shown = Exposition()
         self.client = redis_client(redis_url)
         self.ahead_s = 0.0
-        """By how much Redis's clock, as the watcher is told it, is ahead of what it is."""
+        """How far Redis's clock is ahead of the true one, as the watcher sees it."""
         self._replay = Replay(INTAKE, self.settings, explains=True)
         self._number = 0
         self._read = dict.fromkeys(_READS, 0)
@@ -158,7 +158,7 @@ class Job:
             thread.start()
 
     def stop(self) -> None:
-        """Returns once nothing of it runs; raises what it failed with."""
+        """Return once all its threads have ended; raises the error that it failed with."""
         self._ended.set()
         self._thread.join(30.0)
         for thread in self._threads:

@@ -23,7 +23,7 @@ _CHUNK: Final = 1 << 16
 
 @dataclass(slots=True)
 class Way:
-    """One direction of every connection. Times in seconds; ``rate`` in bytes/s, 0 for any."""
+    """One direction of every connection. Times are in seconds, ``rate`` in bytes/s; 0: no limit."""
 
     delay: float = 0.0
     jitter: float = 0.0
@@ -54,7 +54,7 @@ class Proxy:
         self._connections: set[asyncio.Task[None]] = set()
 
     def hold(self, *, up: bool = True, down: bool = True) -> None:
-        """A black hole that way: nothing is forwarded; connections stay, and are accepted."""
+        """Forward nothing in that direction; connections stay open, and new ones are accepted."""
         self._set(self.up, free=not up)
         self._set(self.down, free=not down)
 
@@ -64,12 +64,13 @@ class Proxy:
         self._set(self.down, free=True)
 
     def slow(self, delay: float, jitter: float = 0.0, rate: float = 0.0) -> None:
-        """Both ways; seconds, and bytes/s (0 for any). ``slow(0)`` is as at first."""
+        """Delay both directions by so many seconds, and limit them to bytes/s (0: no limit).
+        ``slow(0)`` ends it."""
         for way in (self.up, self.down):
             way.delay, way.jitter, way.rate = delay, jitter, rate
 
     def cut(self) -> None:
-        """Close every connection, lose what is under way, and refuse new ones."""
+        """Close every connection, drop what is in transit, and refuse new connections."""
         self._do(self._cut())
 
     def mend(self) -> None:
@@ -109,13 +110,14 @@ class Proxy:
         await asyncio.gather(*self._connections, return_exceptions=True)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Not by `asyncio.start_server`, which loses what it accepts in the instant of its end."""
+        """Not by `asyncio.start_server`, which drops a connection that it accepts while it is
+        closed."""
         with suppress(OSError):
             client, _ = listening.accept()
             task = self._loop.create_task(self._join(client))
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
-            # Here, for a task that is cancelled before its first step runs none of its blocks.
+            # Here, because a task that is cancelled before its first step runs none of its blocks.
             task.add_done_callback(lambda _: client.close())
 
     async def _join(self, client: socket.socket) -> None:

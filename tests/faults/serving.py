@@ -26,12 +26,12 @@ class Clock:
         return self._origin + (boot_clock() - self._origin) * self._rate
 
     def true(self, shown: float) -> float:
-        """When it shows that."""
+        """The true time at which this clock shows that."""
         return self._origin + (shown - self._origin) / self._rate
 
 
 class Span(NamedTuple):
-    """A broker would have served clients of the bundle all that time."""
+    """A time in which a broker would have served clients of the bundle."""
 
     bundle: str
     broker: str
@@ -40,7 +40,7 @@ class Span(NamedTuple):
 
 
 class Diary:
-    """Of a fleet; from any thread."""
+    """What all brokers of a fleet noted; any thread may write."""
 
     def __init__(self, now: Callable[[], float] = boot_clock) -> None:
         self.now = now
@@ -50,7 +50,7 @@ class Diary:
         self._until: dict[str, float] = {}
 
     def spans(self) -> list[Span]:
-        """All up to now, those that last too."""
+        """All spans up to now, also those that have not ended."""
         with self._lock:
             lasting = [self._span(*key, since) for key, since in self._since.items()]
             return [span for span in (*self._spans, *lasting) if span.begin < span.end]
@@ -60,17 +60,17 @@ class Diary:
             self._since.setdefault((broker, bundle), self.now())
 
     def ends(self, broker: str, bundle: str | None = None) -> None:
-        """With one bundle, or with all."""
+        """A broker stops serving one bundle, or all of them."""
         with self._lock:
             for key in [k for k in self._since if k[0] == broker and bundle in (None, k[1])]:
                 self._spans.append(self._span(*key, self._since.pop(key)))
 
     def leased(self, broker: str, until: float) -> None:
-        """``broker`` may serve until then."""
+        """Note until when the lease of ``broker`` lasts."""
         with self._lock:
             now = self.now()
             if self._until.get(broker, -math.inf) < now:
-                # Whatever it held it could not serve since its lease lapsed.
+                # Since its lease ended it could serve nothing.
                 for key in [k for k in self._since if k[0] == broker]:
                     self._spans.append(self._span(*key, self._since[key]))
                     self._since[key] = now
@@ -81,7 +81,7 @@ class Diary:
 
 
 class WrittenDown(Holdings):
-    """Notes a beginning before it is so, and an end after it: nothing served goes unseen."""
+    """Notes a start before it happens and an end after it, so that no time of serving is missed."""
 
     def __init__(self, diary: Diary, broker: str, clock: Clock) -> None:
         super().__init__(clock)
@@ -89,7 +89,7 @@ class WrittenDown(Holdings):
         self._dead = False
 
     def die(self) -> None:
-        """Nothing is served from here on, whatever the agent still believes."""
+        """Serve nothing from now on, even if the agent still believes that it may."""
         self._dead = True
         self._diary.ends(self._broker)
 
