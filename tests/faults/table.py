@@ -20,7 +20,7 @@ class Row:
     number: int
     fault: str
     held: list[str] = field(default_factory=list)
-    """Invariants that were looked at and held."""
+    """Invariants that were checked and held."""
     figures: dict[str, Figure] = field(default_factory=dict)
     seconds: float = 0.0
     passed: bool = False

@@ -32,7 +32,7 @@ def it(row: Row, tmp_path: Path, seed: int) -> Iterator[World]:
 
 
 class Trap:
-    """Has something happen to the first broker, and for the first bundle, that reaches a point."""
+    """Acts on the first broker that reaches a point, for the first bundle there."""
 
     def __init__(self, it: World, point: str, springs: Callable[[Node], object]) -> None:
         self.victim: Node | None = None
@@ -72,7 +72,8 @@ def test_a_broker_that_drains_slowly(it: World, row: Row, seconds: float) -> Non
     row.note("drains s", seconds)
     row.note("stuck s", round(it.diary.now() - it.faults[0], 1))
     it.let_pass(seconds - (it.diary.now() - it.faults[0]))
-    # Late as it is, what it says of the bundle then is heard or refused; it does not get it back.
+    # It is late: its answer about the bundle is heard or refused, and it does not get the bundle
+    # back.
     eventually(lambda: slow.agent.seeded, "it has come round")
     it.check()
 
@@ -143,7 +144,7 @@ def test_clocks_that_drift(row: Row, tmp_path: Path, seed: int) -> None:
 def test_a_clock_beyond_the_margin_is_seen_to_break_the_rules(
     row: Row, tmp_path: Path, seed: int
 ) -> None:
-    """Nothing can be safe then. What is tested is the checker."""
+    """Nothing can be safe then: this tests the checker."""
     with world(row, tmp_path, seed=seed, behind=frozenset({0}), rates={0: 0.3}) as it:
         it.link.hold()
         eventually(lambda: not it.owned_by(it.node(0).name), "others have its bundles")
@@ -180,8 +181,8 @@ def test_all_brokers_at_once(it: World, row: Row) -> None:
     it.let_pass(LONG_S)
     silent = it.job.rounds()[begin:]
     row.note("moves while silent", sum(len(record.moves) for record in silent))
-    # No broker's bundles were given away, not even those whose owner was seen to die first. What
-    # was accepted before the doubt may be carried later.
+    # No bundle was given away, not even those of the broker that was seen to die first. Changes
+    # that were accepted before the doubt may be relayed later.
     taken = {Event.ASSIGN, Event.LOSE, Event.QUARANTINE}
     assert [change for change in it.job.changes()[known:] if change.event in taken] == []
     it.fault()

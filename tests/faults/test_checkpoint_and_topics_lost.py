@@ -68,7 +68,7 @@ class Place:
         return int(found or 0)
 
     def begin(self) -> int:
-        """Start the job, and wait until it has opened the store; to which generation."""
+        """Start the job and wait until it has opened the store; returns the generation."""
         before = self.opened_to()
         self.driver.start()
         self.report()
@@ -80,7 +80,7 @@ class Place:
         return self.opened_to()
 
     def ends(self, row: Row) -> str:
-        """Wait until the job ends by itself; the line that says why."""
+        """Wait until the job ends by itself; returns the line that says why."""
         at = time.monotonic()
         assert self.driver.ended(PATIENCE_S) == FAILED, self.driver.said()[-3000:]
         row.note("told after s", round(time.monotonic() - at, 1))
@@ -115,7 +115,7 @@ def recreate(kafka: KafkaServer, topic: str) -> None:
 
 @pytest.mark.fault(14, "topic of claims recreated")
 def test_claims_that_kafka_has_lost(place: Place, row: Row) -> None:
-    ahead = 1 << 34  # of any clock, by which a new topic starts
+    ahead = 1 << 34  # ahead of any clock; a new topic starts by the clock
     claim(place.kafka.bootstrap, "trimtab-job", above=ahead).close()
     before = place.begin()
     assert before > ahead

@@ -48,7 +48,7 @@ def it(shared: Bench) -> Iterator[Bench]:
 
 
 def begun(it: Bench, driver: Driver) -> float:
-    """The driver works, the fleet is restless; when that was."""
+    """Wait until the driver works and the fleet is restless; returns when that was."""
     driver.start()
     it.go()
     driver.await_batches(BATCHES, PATIENCE_S)
@@ -66,7 +66,7 @@ def ended(it: Bench, row: Row, driver: Driver, since: float) -> None:
 
 
 def started_again(row: Row, driver: Driver) -> None:
-    """After a kill; how long nothing was decided is noted."""
+    """Start the driver after a kill, and note how long nothing was decided."""
     before = driver.committed()
     at = time.monotonic()
     driver.start()
@@ -107,7 +107,7 @@ def test_before_the_commit(it: Bench, row: Row) -> None:
 
 def kill_where_recorded(it: Bench, driver: Driver) -> None:
     ends: dict[int, int] = {}
-    # Looked up before: the commit is but a few milliseconds away.
+    # Looked up beforehand: the commit comes a few milliseconds later.
     family = driver.family()
 
     def hit() -> bool:
@@ -122,7 +122,7 @@ def kill_where_recorded(it: Bench, driver: Driver) -> None:
 
 
 def uncommit(driver: Driver) -> str:
-    """Undo a commit that came in the instant before the kill, as if it had come too late.
+    """Undo a commit that was made just before the kill, as if the kill had prevented it.
 
     Spark repeats the last batch that it has offsets of and no commit.
     """

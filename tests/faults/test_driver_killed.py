@@ -56,22 +56,23 @@ class Bench:
     _ends: dict[int, int] = field(default_factory=dict)
 
     def begun(self, number: int) -> bool:
-        """Always: the batch's offsets are written, and that is all."""
+        """Always true: only the batch's offsets are written."""
         return number >= 0
 
     def applied(self, number: int) -> bool:
         """Whether Redis has carried out what the batch decided."""
-        # Any: redis-py's answers are unions over protocols. There is but one query.
+        # Any: redis-py's answers are unions over protocols. There is only one query.
         found: Any = self.client.hvals(keys.applied_key(CLUSTER))
         return any(value.startswith(b"%d " % number) for value in found)
 
     def recorded(self, number: int) -> bool:
-        """Whether Kafka has the batch's record: one more than when the batch was first seen."""
+        """Whether Kafka has the batch's record, that is one more than when the batch was first
+        seen."""
         end = self.topics.end(keys.ROUNDS)
         return end > self._ends.setdefault(number, end)
 
     def kill_once(self, reached: Callable[[int], bool]) -> int:
-        """Kill the driver in a batch that has come so far; the batch's number."""
+        """Kill the driver in a batch that has come this far; returns the batch's number."""
         while True:
             self.start()
             self.driver.await_batches(4)
@@ -82,7 +83,7 @@ class Bench:
 
             eventually(hit, f"a batch that is {reached.__name__}", 300.0, pause=0.0005)
             self.driver.kill()
-            # It may have been committed in the instant before the kill: then try again.
+            # It may have been committed just before the kill: then try again.
             if (number := self.driver.under_way()) is not None:
                 return number
 
@@ -138,7 +139,7 @@ def test_a_driver_killed_once(bench: Bench) -> None:
 def test_a_driver_killed_twenty_times(bench: Bench, row: Row, rng: Random) -> None:
     moments = rng.choices((bench.begun, bench.applied, bench.recorded), k=KILLS)
     killed = [bench.kill_once(moment) for moment in moments]
-    # What has only begun may turn out to have nothing to say, and is not recorded then.
+    # A batch that has only begun may turn out to be empty, and is not recorded then.
     told = {n for n, moment in zip(killed, moments, strict=True) if moment != bench.begun}
     finish(bench, told, kills=KILLS)
     row.holds("I3", [])

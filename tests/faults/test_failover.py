@@ -42,7 +42,8 @@ def test_brokers_of_a_master_that_lives_on_serve_nothing_beside_its_successor(
 
 
 def check(it: World) -> None:
-    """Nothing is served while there is no master, and while what it lost is put back."""
+    """Check that nothing is served while there is no master, nor while lost records are
+    restored."""
     it.check(longest_gap_s=it.faults[1] - it.faults[0] + T_S)
 
 

@@ -1,4 +1,4 @@
-"""The way between brokers and Redis: cut, one way only, slow."""
+"""The link between brokers and Redis: cut, cut in one direction, slow."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_a_broker_that_is_cut_off(row: Row, tmp_path: Path, seed: int, ways: str
         row.note("taken over s", round(it.diary.now() - it.faults[0], 1))
         taken = len(it.job.changes())
         it.let_pass(LONG_S - (it.diary.now() - it.faults[0]))
-        # It is no bundle's destination while it is gone.
+        # No bundle goes to it while it is gone.
         assert not [c for c in it.job.changes()[taken:] if gains(c, alone.name)]
-        # What it had asked for meanwhile arrives now, and comes too late.
+        # Requests that it sent meanwhile arrive now, too late.
         it.link.release()
         it.fault()
         eventually(lambda: alone.agent.seeded and it.owned_by(alone.name), "it is used again")
@@ -69,7 +69,7 @@ def test_slow_links(row: Row, tmp_path: Path, seed: int, jitter: float) -> None:
 def test_a_batch_that_takes_longer_than_reports_take_to_come(
     row: Row, tmp_path: Path, seed: int
 ) -> None:
-    """What came meanwhile is one batch: no decision waits behind older reports."""
+    """All reports that came meanwhile are one batch: no decision waits behind older reports."""
     with world(row, tmp_path, seed=seed, job_behind=True) as it:
         it.await_moves(2)
         first = len(it.job.batches())

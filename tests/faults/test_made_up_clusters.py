@@ -24,7 +24,7 @@ def test_a_byte_from_nowhere(row: Row, redis_server: RedisServer, observes: bool
         job.topics.publish([Outgoing(keys.LOAD_REPORTS, "newcomer/a:1", b"x")])
         eventually(lambda: job.failure or len(rounds(job)) > 2, "rounds of the newcomer")
     finally:
-        # Raises what it failed with.
+        # Raises the error that it failed with.
         job.stop()
     row.note("observing", str(observes))
     row.note("rounds of the newcomer", len(rounds(job)))

@@ -92,7 +92,7 @@ def test_an_empty_redis_is_filled_before_anything_moves(it: World, row: Row) -> 
     assert not events[Event.ASSIGN]
     assert Doubt.UNSTABLE in doubts(it)
     it.await_moves(2)
-    # What was being handed over waits for the rebuild.
+    # Hand-overs that were under way wait for the rebuild.
     it.check(longest_gap_s=rebuilt + T_S)
 
 
@@ -143,7 +143,7 @@ def test_a_failover_that_loses_writes(row: Row, tmp_path: Path, seed: int, mode:
             eventually(lambda: it.moves() >= moved + 3, "3 moves that the replica misses", 5.0)
         before = it.records()
         it.fault()
-        # Whatever the proxy holds is lost: a replica that is merely stopped would get it later.
+        # What the proxy holds is lost; a replica that is only stopped would get it later.
         way.cut()
         it.server.kill()
         with redis_client(other.url) as promoted:
@@ -164,7 +164,7 @@ def test_a_failover_that_loses_writes(row: Row, tmp_path: Path, seed: int, mode:
 
 @contextmanager
 def replica(it: World, folder: Path) -> Iterator[tuple[RedisServer, Proxy]]:
-    """Of the world's server, in step with it, and the way from there to it."""
+    """A replica of the world's server that has caught up, and the link to it."""
     other = folder / "replica"
     other.mkdir()
     shutil.copy(it.server.folder / "password", other)
@@ -195,7 +195,7 @@ def in_step(client: redis.Redis) -> bool:
 
 
 def doubts(it: World) -> set[Doubt]:
-    """What the job has said of ownership."""
+    """The levels of doubt that the job has reported."""
     intents = [
         msgspec.json.decode(entry.value or b"", type=Intent)
         for entry in it.topics.all(keys.CONTROL)

@@ -60,7 +60,7 @@ def test_a_redis_that_refuses_writes(it: World, row: Row, refusal: Refusal) -> N
     refusal.begin(it.client)
     before, journal = it.records(), it.client.xlen(keys.journal_key(it.cluster))
     eventually(lambda: refusals(it.client, refusal.code) >= ENOUGH, "refusals")
-    # Of a batch that is refused nothing is done; the relay may have carried entries away.
+    # A batch that is refused changes nothing; the relay may have deleted entries that Kafka has.
     assert it.records() == before
     assert it.client.xlen(keys.journal_key(it.cluster)) <= journal
     count = refusals(it.client, refusal.code)
@@ -77,7 +77,7 @@ def test_a_redis_that_refuses_writes(it: World, row: Row, refusal: Refusal) -> N
 
 @pytest.mark.fault(11, "Redis: its disk fails")
 def test_a_redis_that_cannot_sync_each_write_ends(it: World, row: Row) -> None:
-    """`appendfsync always`: it has promised what it cannot keep."""
+    """With `appendfsync always` it has acknowledged what it cannot store."""
     with failing_disk(it.server.pid):
         it.fault()
         eventually(lambda: not it.server.running, "the server's end")
@@ -108,7 +108,7 @@ def test_a_redis_that_cannot_sync_now_and_then_refuses_writes(it: World, row: Ro
 
 
 def check(it: World) -> None:
-    """A hand-over waits for the fault's end; where leases are refused too, nothing can be owned."""
+    """Hand-overs wait for the fault's end; where leases are refused too, no bundle can be owned."""
     it.check(longest_gap_s=it.faults[1] - it.faults[0] + T_S)
 
 
@@ -119,7 +119,7 @@ def await_rounds(it: World, more: int) -> None:
 
 
 def refusals(client: redis.Redis, code: str) -> int:
-    """How often the server has answered with that since it started."""
+    """How often the server has refused with that code since it started."""
     # Any: redis-py's answers are unions over protocols.
     told: Any = client.info("errorstats")
     return int(told.get(f"errorstat_{code}", {"count": 0})["count"])

@@ -35,7 +35,7 @@ def _jars() -> None:
 
 
 class Refused(NamedTuple):
-    """A start that came to nothing."""
+    """A start that failed."""
 
     code: object
     said: str
@@ -48,7 +48,7 @@ Refuse = Callable[[Path], Refused]
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]) -> Refuse:
-    """Have the job start with a file, in this process: what it is told before there is a JVM."""
+    """Start the job with a file, in this process; returns what it prints before there is a JVM."""
 
     def start(file: Path) -> Refused:
         with pytest.raises(SystemExit) as ended:
@@ -170,7 +170,7 @@ def no_connector(folder: Path) -> None:
     ("harm", "said"),
     [
         pytest.param(another_program, "a query that reads clicks from 1", id="another's"),
-        # What Spark says of these is looked at in tests/spark, on a session that is there.
+        # What Spark says about these is tested in tests/spark, on a running session.
         pytest.param(
             a_file_in_its_place,
             "cannot be written: ",

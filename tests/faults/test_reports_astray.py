@@ -51,13 +51,13 @@ def test_reports_astray(row: Row, rng: Random, seed: int, late: float) -> None:
     row.note("reports", sum(map(len, batches)))
     row.note("of which count", sum(map(len, in_order(batches))))
     row.note("divergence", differ + (not same))
-    # Where nothing is decided nothing can differ.
+    # If nothing is decided, nothing can differ.
     assert moves
     row.holds("I6", ["state or decisions differ"] * (differ + (not same)))
 
 
 def sent(seed: int) -> list[list[Sent]]:
-    """Batch by batch what the brokers say, in order."""
+    """The brokers' reports, batch by batch, in order."""
     model, rng = load_model(FLEET), np.random.default_rng(seed)
     return [
         [
@@ -73,13 +73,14 @@ def value(model: LoadModel, broker: int, number: int, rng: np.random.Generator) 
     at, held = BEGIN_MS + number * BATCH_MS, model.owned_at_start(broker)
     report = model.report(model.brokers[broker], held, at, rng)
     report.start_timestamp = BEGIN_MS
-    # A swing a few seconds long: what is lost or taken twice would show in the averages.
+    # A swing of a few seconds: a report that is lost or counted twice would show in the averages.
     report.cpu.usage *= 1.3 if number // 8 % 2 == broker % 2 else 0.7
     return encode(report)
 
 
 def astray(rng: Random, batches: list[list[Sent]], late: float) -> list[list[Sent]]:
-    """Some twice, in their own batch and later ones; some only later; each batch shuffled."""
+    """The same with some reports twice (in their own batch and in later ones), some late, and each
+    batch shuffled."""
     out: list[list[Sent]] = [[] for _ in batches]
     for number, batch in enumerate(batches):
         for report in batch:
@@ -95,7 +96,7 @@ def astray(rng: Random, batches: list[list[Sent]], late: float) -> list[list[Sen
 
 
 def in_order(batches: Iterable[list[Sent]]) -> Iterator[list[Sent]]:
-    """The same without what is not new when it comes."""
+    """The same without the reports that are not new when they come."""
     newest: dict[int, int] = {}
     for batch in batches:
         kept = []

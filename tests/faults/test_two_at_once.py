@@ -33,7 +33,7 @@ def it(tmp_path: Path) -> Iterator[Bench]:
 
 
 def begun(it: Bench, driver: Driver) -> float:
-    """The driver works, the fleet is restless; when that was."""
+    """Wait until the driver works and the fleet is restless; returns when that was."""
     driver.start()
     driver.await_batches(BATCHES, PATIENCE_S)
     it.await_served()
@@ -42,7 +42,7 @@ def begun(it: Bench, driver: Driver) -> float:
 
 
 def generation(it: Bench) -> int:
-    """Of the newest batch that was recorded."""
+    """The generation of the newest batch that was recorded."""
     return it.topics.newest_batches(2)[-1].generation
 
 
@@ -198,7 +198,7 @@ def test_a_checkpoint_that_is_gone(it: Bench, row: Row, running: bool) -> None:
     rounds = [each for batch in it.batches() if batch.query != query for each in batch.rounds]
     most = max(len(each.moves) for each in rounds)
     row.note("most moves of a round", most)
-    # It is not taken for a new fleet.
+    # The fleet is not taken for a new one.
     assert most < len(known) / 2
     it.await_moves(2)
     it.check(row, second, since)

@@ -76,7 +76,7 @@ class Running:
         assert word in self.said(), self.said()[-3000:]
 
     def family(self) -> list[psutil.Process]:
-        """Its JVM, and the Python workers of that."""
+        """Its JVM, and the JVM's Python workers."""
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def ended(self) -> int:
@@ -89,7 +89,7 @@ Start = Callable[..., Running]
 
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    """Without the clusters of other tests, which these drivers would take over."""
+    """A Kafka without the clusters of other tests, which these drivers would take over."""
     jars.fetch()
     with KafkaServer(tmp_path_factory.mktemp("kafka")) as server:
         yield server
@@ -97,7 +97,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 
 @pytest.fixture(scope="module")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """The same."""
+    """A Redis without them."""
     with RedisServer(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
@@ -190,7 +190,7 @@ def test_drivers_that_are_fenced_or_told_to_end_while_they_stand_by(
 
 @contextmanager
 def notified(folder: Path) -> Iterator[socket.socket]:
-    """Where systemd listens to a job."""
+    """The socket on which systemd listens to a job."""
     path = folder / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(path))

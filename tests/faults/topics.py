@@ -1,4 +1,4 @@
-"""Kafka for faults that do not concern it: topics of one partition, in memory, that never fail."""
+"""Kafka, for faults that do not concern it: topics of one partition in memory, which never fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from trimtab.wire.keys import LOAD_REPORTS
 
 
 class Topics(Publisher):
-    """Stands for a publisher to Kafka and for the readers of what was published; any thread."""
+    """Takes the place of a publisher to Kafka and of the readers of its topics. Any thread may call
+    it."""
 
     def __init__(self) -> None:  # no librdkafka
         self._records: defaultdict[str, list[Record]] = defaultdict(list)

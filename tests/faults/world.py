@@ -45,7 +45,7 @@ from trimtab.wire.rounds import BatchRecord
 LEASE_S: Final = 3.0
 MARGIN_S: Final = 0.3
 LONG_S: Final = 1.5 * LEASE_S
-"""Of a fault that costs a broker its lease."""
+"""How long a fault lasts that costs a broker its lease."""
 T_S: Final = LEASE_S + 15.0
 """T of I5: most of it for a machine that other work keeps busy."""
 GRACE_MS: Final = 5000
@@ -73,7 +73,7 @@ class World:
     cluster: str
     server: RedisServer
     link: Proxy
-    """Between Redis and the brokers that are behind it."""
+    """The link to Redis, for the brokers that are behind it."""
     client: redis.Redis
     topics: Topics
     job: Job
@@ -90,7 +90,7 @@ class World:
         return list(self.nodes.values())[number]
 
     def records(self) -> dict[str, Record]:
-        """As Redis has them; none while it does not answer."""
+        """The records in Redis; none while it does not answer."""
         try:
             return OwnershipStore(self.client).records(self.cluster)
         except SinkError:
@@ -133,7 +133,7 @@ class World:
         return self._since_fault()
 
     def await_open(self, seconds: float = 60.0) -> float:
-        """Until the records may be changed again; how long that is since the last fault."""
+        """Wait until the records may be changed again; returns the seconds since the last fault."""
         gate = ClusterGate(self.client)
 
         def is_open() -> bool:
@@ -153,19 +153,19 @@ class World:
         self.faults.append(self.diary.now())
 
     def let_pass(self, seconds: float) -> None:
-        """Let the fault last."""
+        """Wait while the fault lasts."""
         until = self.diary.now() + seconds
         eventually(lambda: self.diary.now() > until, f"{seconds:.0f} s", seconds + 5)
 
     @contextmanager
     def job_away(self) -> Iterator[None]:
-        """The brokers find Redis before the job does."""
+        """Stop the job for the block: the brokers find Redis first."""
         self.link.cut()
         yield
         self.link.mend()
 
     def await_served(self, seconds: float = 60.0) -> float:
-        """Until every bundle is served; how long that is since the last fault."""
+        """Wait until every bundle is served; returns the seconds since the last fault."""
         eventually(self.all_served, "every bundle is served", seconds)
         return self._since_fault()
 
@@ -173,7 +173,7 @@ class World:
         return self.diary.now() - max(self.faults, default=self.settled_at)
 
     def rest(self) -> None:
-        """No further moves; those under way come to their end, and all is journalled."""
+        """Stop further moves, and wait until those under way have ended and are journalled."""
         self.job.tell(IntentKind.SETTINGS, settings={"round.enabled": False})
         eventually(self._moves_no_more, "no further moves")
         journal = keys.journal_key(self.cluster)
@@ -188,7 +188,7 @@ class World:
     def check(self, *, longest_gap_s: float = T_S, excused: tuple[float, float] = (0, 0)) -> None:
         """Come to rest, hold every invariant against what happened, and note the figures.
 
-        ``excused``: when nobody could own anything, by the diary's clock; I5 is not asked of it.
+        ``excused``: a time, by the diary's clock, in which nothing could be owned: not part of I5.
         """
         self.rest()
         end = self.diary.now()

@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_refused_socket_left() -> Iterator[None]:
-    """Agents of these tests are in this process, and jobs and servers under them end."""
+    """Agents of these tests run in this process, while jobs and servers that they use end."""
     with refused_sockets_collected():
         yield
 
@@ -59,7 +59,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 
 @pytest.fixture
 def kafka(apart: KafkaServer) -> KafkaServer:
-    """Apart from the other tests' Kafka: the job's topics are as the job makes them.
+    """A Kafka of these tests alone: the job's topics are as the job makes them.
 
     They are empty: a job reads them from their beginning, and would carry on the clusters of the
     tests before.

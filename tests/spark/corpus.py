@@ -1,4 +1,4 @@
-"""Records that must not touch anybody's state, with the reason each is rejected for."""
+"""Records that must change no state, each with the reason why it is rejected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Bad(NamedTuple):
 
 
 def reports(cluster: str, good: bytes) -> list[Bad]:
-    """On trimtab.load-reports; where the key is good it is that of ``poisoner:1``."""
+    """Bad load reports, on trimtab.load-reports; a good key is that of ``poisoner:1``."""
     key = f"{cluster}/poisoner:1".encode()
     values = {
         "empty": (b"", Poison.JSON),
@@ -98,7 +98,7 @@ def reports(cluster: str, good: bytes) -> list[Bad]:
 
 
 def intents(cluster: str) -> list[Bad]:
-    """On trimtab.control."""
+    """Bad intents, on trimtab.control."""
     key = cluster.encode()
     pause = b'{"id":"x","kind":"pause","cluster":"%s"}'
     return [
@@ -120,7 +120,7 @@ def intents(cluster: str) -> list[Bad]:
 
 
 def changes(cluster: str, bundle: str) -> list[Bad]:
-    """On trimtab.ownership."""
+    """Bad changes of ownership, on trimtab.ownership."""
     key = f"{cluster}/{bundle}".encode()
 
     def change(record: bytes, name: str = bundle, of: str = cluster) -> bytes:

@@ -1,5 +1,5 @@
-"""A checkpoint that cannot be gone on from ends the job, with what to do; nothing is retried for
-ever while the claim is held."""
+"""A checkpoint from which the job cannot continue ends it, with what to do: it does not retry
+forever while it holds the claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A checkpoint's folder through Spark's file systems, and what they say of one that is unfit."""
+"""A checkpoint's folder through Spark's file systems, and what they say of an unusable one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streaming.query.folder import Folder, FolderError
 
 
 class Unrenaming:
-    """A file system that renames nothing."""
+    """A file system that cannot rename."""
 
     # Any: Java objects.
     def __init__(self, files: Any) -> None:

@@ -37,7 +37,7 @@ from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resou
 from trimtab.wire.rows import Row, Tag
 
 SUBJECT, OTHER = ("c", "b:1"), ("d", "b:1")
-"""Both are of one shard."""
+"""Both belong to one shard."""
 SHARD = shard_of("c/b:1")
 INTAKE = IntakeSettings(sample_interval=1.0)
 KAFKA = (
@@ -61,7 +61,8 @@ BATCHES = (
     [record(2, said(99.0)), record(4, said(40.0)), record(5, said(7.0, 1), b"d/b:1")],
     [record(1, said(99.0))],
 )
-"""News, poison, a duplicate, a broker of that name in another cluster, and something old."""
+"""A new report, poison, a duplicate, a broker of the same name in another cluster, and an old
+report."""
 
 
 def test_the_broker_operator_is_take_reports() -> None:
@@ -111,7 +112,8 @@ def test_a_cluster_that_an_earlier_version_stored_goes_on() -> None:
 
 
 def follow(tester: TwsTester, cluster: Cluster, rows: Sequence[Row], now_ms: int) -> None:
-    """Give both a batch and the timers before it; they answer alike."""
+    """Give both operators a batch, and the timers that are due before it; their answers are the
+    same."""
     fired = tester.setProcessingTime(now_ms)
     woken: list[Row] = []
     if 0 < cluster.memory.due_ms <= now_ms:
@@ -158,7 +160,7 @@ def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
 
 
 def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
-    """The records as the stage before the operator hands them on, each by itself."""
+    """The records as the stage before the operator passes them on, one by one."""
     made = (parcel_up([report_of(each)]) for each in batch)
     return [SparkRow("parcel")(parcel) for parcels in made for parcel in parcels.values()]
 
@@ -252,7 +254,7 @@ def _snapshots() -> list[list[Row]]:
 
 def _report(row: SparkRow) -> Report:
     raw = (row[name] for name in Report.__slots__)
-    # Any: a column is whatever its name says.
+    # Any: the type of a column depends on its name.
     values: list[Any] = [bytes(v) if isinstance(v, bytearray) else v for v in raw]
     return Report(*values)
 

@@ -1,5 +1,5 @@
-"""A JVM without memory ends the job at once, in words that name the setting; nothing waits for a
-thread of it that has died."""
+"""A JVM without memory ends the job at once, with a message that names the setting. Nothing waits
+for a thread of it that has died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query end to end: it decides, and goes on from its checkpoint where it was."""
+"""The query end to end: it decides, and continues from its checkpoint where it stopped."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_checkpoint_of_another_schema_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    # Defined in here, it travels to the workers by value: they would import the real one.
+    # Defined in here, it is sent to the workers by value; otherwise they would import the real one.
     class Newer(BrokerOperator):
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
             out = list(super().handleInputRows(key, rows, timerValues))
@@ -166,7 +166,7 @@ def said(broker: str) -> bytes:
 
 
 def seeded(store: OwnershipStore) -> bool:
-    """Have each broker claim its bundles; whether the store let it."""
+    """Let each broker claim its bundles; returns whether the store granted it."""
     claims = [(broker, name) for broker, held in HELD.items() for name in held]
     try:
         return all(

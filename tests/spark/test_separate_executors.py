@@ -1,6 +1,6 @@
 """The job on executors of their own: what local[*] shares with its driver must be found there.
 
-None of its processes tells Redis's password.
+None of its processes shows Redis's password.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def test_commands_come_out(kafka: KafkaServer, redis_server: RedisServer, tmp_pa
     driver.start()
     fleet.start()
     try:
-        # Not in the streams: what an agent has obeyed is gone from there.
+        # Not in the streams: commands that an agent has obeyed are deleted there.
         eventually(lambda: not driver.running or transfers(fleet), "a transfer", PATIENCE)
         assert driver.running, driver.said()[-3000:]
         lines = driver.command_lines()
@@ -45,6 +45,6 @@ def test_commands_come_out(kafka: KafkaServer, redis_server: RedisServer, tmp_pa
 
 
 def transfers(fleet: Fleet) -> int:
-    """How many were obeyed."""
+    """How many transfers were obeyed."""
     obeyed = [agent.obeyed() for agent in fleet._agents]
     return sum(count for each in obeyed for (kind, _), count in each.items() if kind == "transfer")

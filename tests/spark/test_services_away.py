@@ -48,7 +48,7 @@ class Bench:
         eventually(lambda: self.moves() >= goal, f"{goal} moves", PATIENCE, pause=0.5)
 
     def finish(self) -> None:
-        """The job has ended: is what it left behind as if nothing had happened?"""
+        """Compare what the job left behind with a run in which nothing failed; it has ended."""
         query = self.running.batches(CLUSTER)[-1].query
         self.running.replayed(query)
         assert_nothing_was_done_twice(self.running.topics, self.client, CLUSTER)
@@ -77,7 +77,7 @@ def test_redis_and_then_kafka_killed_and_started_again_and_a_job_that_waits_is_s
         bench.running.await_metric(1, "trimtab_sink_waits_total", sink="redis")
         bench.server.start()
         bench.await_moves()
-        # What its last second held may be lost: those epochs must not be given out again.
+        # The last second's writes may be lost: their epochs must not be given out again.
         assert bench.running.metric("trimtab_generation") > generation
         bench.kafka.kill()
         bench.kafka.start()
@@ -92,6 +92,7 @@ def test_redis_and_then_kafka_killed_and_started_again_and_a_job_that_waits_is_s
 
 
 def pause(bench: Bench) -> None:
-    """No further moves, and those under way journalled: only then can all sides be compared."""
+    """Stop further moves, and wait until those under way are journalled: only then can all sides be
+    compared."""
     bench.running.pause(CLUSTER)
     bench.running.await_rest(bench.client, CLUSTER)

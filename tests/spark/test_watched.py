@@ -91,11 +91,11 @@ EVENTS: Final = {
     "pulsar_lb_bundles_split": "streaming/test_what_a_round_shows.py",
     "pulsar_lb_bundles_split_breakdown": "streaming/test_what_a_round_shows.py",
 }
-"""Metrics that only an event brings, and the test that brings it and looks at the metric."""
+"""Metrics that have a sample only after an event, each with the test that causes it."""
 
 
 class MonitoredBroker(IdleBroker):
-    """Has the bundle of its heartbeat, as Pulsar's brokers have: one that every round excludes."""
+    """Has a heartbeat bundle, as Pulsar's brokers do: every round excludes it."""
 
     def load_report(self) -> LocalBrokerData:
         report = super().load_report()
@@ -171,7 +171,7 @@ def served(app: FastAPI) -> Iterator[int]:
 
 
 def send_nonsense(kafka: KafkaServer) -> None:
-    """A report that is none, and an intent that breaks a rule."""
+    """Send a report that is not one, and an intent that breaks a rule."""
     wrong = Intent(
         id="wrong", kind=IntentKind.SETTINGS, cluster=CLUSTER, settings={"round.max_moves": -1}
     )

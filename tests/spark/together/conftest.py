@@ -1,7 +1,5 @@
-"""One job for all tests here: each brings a cluster of its own, as tenants of a company would.
-
-The last test, that of unreadable input, ends the job, and has all that it ever decided decided once
-more.
+"""One job for all tests here; each test has its own cluster. The last test, that of unreadable
+input, ends the job and replays everything that it has decided.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ SETTINGS = {
 
 @dataclass
 class Stage:
-    """The job, which runs, and its settings' file."""
+    """The running job, and its settings file."""
 
     running: Running
     file: Path
@@ -52,12 +50,12 @@ class Stage:
         return Fleet(model, FleetSettings(self.kafka, self.redis_url, cluster, 0.5))
 
     def trimtab(self, cluster: str, *words: str) -> Result:
-        """A command of an operator."""
+        """Run an operator's command."""
         where = ["--cluster", cluster, "--config", str(self.file)]
         return CliRunner().invoke(cli.build_app(words[:1]), [*words, *where])
 
     def set(self, cluster: str, *assignments: str) -> None:
-        """Settings of this cluster alone."""
+        """Change settings of this cluster only."""
         words = ("config", "set", *assignments, "--wait", str(PATIENCE), "--execute")
         done = self.trimtab(cluster, *words)
         assert done.exit_code == 0, done.output

@@ -107,7 +107,7 @@ def test_each_intent_has_one_outcome(
         first = [pool.submit(ask, apis, cluster, bundles, brokers, n) for n in range(number)]
         for each in first[: number // 2]:
             each.result(PATIENCE)
-        # The driver has stopped, and the others' requests come while there is none.
+        # The driver has stopped: the others' requests come while there is none.
         running.stop()
         check_checkpoint(spark, config)
         running.start()
@@ -132,7 +132,7 @@ def name(number: int) -> str:
 def ask(
     apis: list[httpx2.Client], cluster: str, bundles: list[str], brokers: list[str], number: int
 ) -> None:
-    """The same request to both APIs: it is one request."""
+    """Send the same request to both APIs: it counts as one."""
     here = f"/trimtab/v1/clusters/{cluster}"
     bundle = bundles[number % len(bundles)]
     requests = [

@@ -1,4 +1,4 @@
-"""Bundles that are too large are divided by their brokers, on the real services."""
+"""Bundles that are too large are split by their brokers, on the real services."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ FLEET = Profile(
 LIMIT = "split.max_rate=150.0"
 
 
-def test_every_bundle_over_the_limit_is_divided_and_its_halves_are_served(
+def test_every_bundle_over_the_limit_is_split_and_its_children_are_served(
     stage: Stage, client: redis.Redis
 ) -> None:
-    """What moves are the halves."""
+    """The moves are the children's."""
     model, running = load_model(FLEET), stage.running
     fleet, store = stage.fleet(model, CLUSTER), OwnershipStore(client)
     let_in(client, CLUSTER, 1)
@@ -43,7 +43,7 @@ def test_every_bundle_over_the_limit_is_divided_and_its_halves_are_served(
     try:
         running.await_metric(1, "trimtab_rounds_total", cluster=CLUSTER)
         stage.set(CLUSTER, LIMIT)
-        eventually(lambda: whole(store), "twelve halves, owned", PATIENCE, pause=0.5)
+        eventually(lambda: whole(store), "twelve children, owned", PATIENCE, pause=0.5)
         running.pause(CLUSTER)
         running.await_rest(client, CLUSTER)
         records = store.records(CLUSTER)
@@ -61,7 +61,7 @@ def test_every_bundle_over_the_limit_is_divided_and_its_halves_are_served(
 
 
 def whole(store: OwnershipStore) -> bool:
-    """Whether every bundle has been divided once, and all halves are owned."""
+    """Whether every bundle has been split once, and all children are owned."""
     records = standing(store.records(CLUSTER)).values()
     return len(records) == 12 and all(record.state is State.OWNED for record in records)
 

@@ -45,7 +45,7 @@ def producer(stage: Stage) -> Producer:
 def test_a_poison_record_changes_nothing_else(
     stage: Stage, spark: SparkSession, producer: Producer
 ) -> None:
-    """The last of this job: its checkpoint is read, and all its batches are run once more."""
+    """The last test of this job: its checkpoint is read, and all its batches run again."""
     running = stage.running
     bad = {
         keys.LOAD_REPORTS: corpus.reports(CLUSTER, said("poisoner:1", 1)),
@@ -71,7 +71,7 @@ def test_a_poison_record_changes_nothing_else(
         eventually(lambda: heard(running) == 2 * len(ORDER) + 1, "all good reports", PATIENCE)
         batches = eventually(lambda: running.batches(CLUSTER), "a round", PATIENCE)
         assert running.metric("trimtab_query_restarts_total") == 0
-        # Others' topics and these: a batch is over once the next one's record is there.
+        # Both the others' topics and these: a batch is over once the next batch's record is there.
         end = running.topics.end(keys.ROUNDS)
         eventually(lambda: running.topics.end(keys.ROUNDS) > end + 1, "more batches", PATIENCE)
         running.stop()
@@ -100,7 +100,7 @@ def places(running: Running, topic: str) -> Iterator[Place]:
 def every_poison_is_told_once(
     running: Running, bad: dict[str, list[Bad]], others: Collection[Place]
 ) -> None:
-    """With its reason, its place and its first bytes; ``others``: records of earlier tests."""
+    """Check each record's reason, place and first bytes; ``others``: records of earlier tests."""
     letters: dict[Place, DeadLetter] = {}
     for record in running.topics.all(keys.DEAD_LETTERS):
         letter = msgspec.json.decode(record.value or b"", type=DeadLetter)
@@ -156,7 +156,7 @@ def send(
 
 
 def said(broker: str, sequence: int) -> bytes:
-    """A report whose figures tell its sequence."""
+    """A report whose figures depend on its sequence."""
     hot = 50.0 if broker == BROKERS[1] else 10.0
     mine = [bundle(i) for i in ((0, 1) if broker == BROKERS[1] else (2, 3))]
     stats = {name: BundleStats(msg_rate_in=100.0 * sequence, topics=1) for name in mine}
@@ -168,7 +168,8 @@ def said(broker: str, sequence: int) -> bytes:
 
 
 def raise_the_limit(kafka: str) -> None:
-    """As an operator with giant reports might: the job has its own."""
+    """Raise the topic's limit, as an operator with very large reports might; the job has its own
+    limit."""
     entry = ConfigEntry(
         "max.message.bytes", str(20 << 20), incremental_operation=AlterConfigOpType.SET
     )
