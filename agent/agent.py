@@ -26,12 +26,13 @@ from agent.commands.actions import obey
 from agent.commands.leaving import leave
 from agent.commands.obeying import Obeyed, Obeyer
 from agent.leasing import LeaseHolder, Superseded
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.migration.mover import Mover
 from agent.notices import Notices
 from agent.ownership.agreement import Agreement
 from agent.ownership.holdings import Holdings
 from agent.reports.due_reports import DueReports
+from agent.settings import AgentSettings
 from sinks.errors import Closed, Misconfigured, Unavailable
 from trimtab.migration.migration import Target
 from trimtab.migration.steps import Step

@@ -12,11 +12,11 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 import numpy as np
 import typer
 
-from agent.links import AgentSettings
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from agent.reports.host import HostSampler
 from agent.running import running, wait_for_the_end
+from agent.settings import AgentSettings
 from sinks.redis.server.connections import redis_client
 from trimtab.model import parse_bundle
 from trimtab.store.ring import clamped_position, position

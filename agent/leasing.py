@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.ownership.holdings import Holdings
+from agent.settings import AgentSettings
 from sinks.errors import Closed
 from sinks.redis.leasing.lease import FOR_THE_NEXT, NO_SESSION, Lease, Renewal
 from trimtab.wire.assertion import Assertion

@@ -9,12 +9,12 @@ from typing import Annotated, Final
 
 import typer
 
-from agent.links import AgentSettings
 from agent.logs import log_to_stderr
 from agent.metrics import AgentMetrics
 from agent.ownership.seen import Unusable
 from agent.reports.host import HostSampler
 from agent.running import running, wait_for_the_end
+from agent.settings import AgentSettings
 from sinks.errors import Misconfigured
 from sinks.exposition import PortTaken
 from trimtab.model import InvalidName, parse_subject

@@ -8,8 +8,8 @@ from typing import Final
 import structlog
 
 from agent.commands.obeying import Obeyed
-from agent.links import AgentSettings
 from agent.ownership.seen import Seen
+from agent.settings import AgentSettings
 from trimtab.wire.command import Command
 from trimtab.wire.ownership import Record
 

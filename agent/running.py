@@ -10,10 +10,11 @@ from functools import partial
 
 from agent.agent import Agent
 from agent.broker import Broker
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.metrics import AgentMetrics
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
+from agent.settings import AgentSettings
 from sinks.kafka.security import security_of_environment
 from sinks.redis.server.connections import redis_client
 from sinks.redis.server.survey import check_mode

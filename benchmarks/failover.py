@@ -23,9 +23,10 @@ import msgspec
 from redis import Redis
 
 from agent.agent import Agent
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
+from agent.settings import AgentSettings
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.job import JobProcess
 from deploy.stack import Stack

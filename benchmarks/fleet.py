@@ -18,10 +18,11 @@ import numpy as np
 from redis import Redis
 
 from agent.agent import Agent
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
 from agent.reports.reporting import EVERY_BEAT
+from agent.settings import AgentSettings
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel, load_model
 from simulation.profile import Profile

@@ -17,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from agent.agent import Agent
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.ports import Store
 from agent.reports.outbox import Outbox
+from agent.settings import AgentSettings
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.transition_script import CLUSTER, script_figures, transfer
 from benchmarks.waiting import until

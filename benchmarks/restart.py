@@ -17,8 +17,9 @@ from typing import Any, Final
 from redis import Redis
 
 from agent.agent import Agent
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.reports.outbox import Outbox
+from agent.settings import AgentSettings
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.ownership import Bundles, no_kafka
 from benchmarks.waiting import until

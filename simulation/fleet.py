@@ -11,11 +11,12 @@ import msgspec
 
 from agent.agent import Agent
 from agent.commands.obeying import Obeyed
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.metrics import AgentMetrics
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
 from agent.reports.reporting import EVERY_BEAT
+from agent.settings import AgentSettings
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.redis.server.connections import redis_client

@@ -17,11 +17,12 @@ import msgspec
 from admin.conformance import program
 from agent.agent import Agent
 from agent.example_broker import ExampleBroker
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.logs import log_to_stderr
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
 from agent.running import wait_for_the_end
+from agent.settings import AgentSettings
 from sinks.redis.server.connections import redis_client
 from trimtab.wire.reports.load_report import LocalBrokerData
 

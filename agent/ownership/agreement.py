@@ -14,9 +14,10 @@ from collections.abc import Callable
 
 from agent.commands.obeying import Obeyer
 from agent.leasing import LeaseHolder
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.ownership.forgetting import Forgetter
 from agent.ownership.seeding import look_again, seed
+from agent.settings import AgentSettings
 from sinks.errors import UNOPENED, Closed
 from sinks.redis.leasing.lease import Lease, Renewal
 

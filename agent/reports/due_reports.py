@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from agent.broker import Broker
-from agent.links import AgentSettings, Links
+from agent.links import Links
+from agent.settings import AgentSettings
 from trimtab.wire.lookup import ServiceUrls
 from trimtab.wire.reports.load_report import LocalBrokerData
 

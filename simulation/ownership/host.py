@@ -15,10 +15,11 @@ import numpy as np
 from agent.agent import Agent
 from agent.clock import watch_server_time
 from agent.leasing import Superseded
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.lookup.claiming import Claims, NoPlace
 from agent.ownership.holdings import Holdings
 from agent.ownership.seen import Seen
+from agent.settings import AgentSettings
 from simulation.ownership.broker import (
     Broker,
     EvenHints,

@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from agent.links import AgentSettings
 from agent.logs import log_to_stderr
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from agent.reports.host import HostSampler
 from agent.running import running, wait_for_the_end
+from agent.settings import AgentSettings
 from simulation.traffic.admin import Admin
 from simulation.traffic.migrating import MigratingBroker
 from simulation.traffic.server import Server

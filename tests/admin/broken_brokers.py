@@ -14,9 +14,10 @@ from admin.conformance.subject import run
 from agent.agent import Agent
 from agent.broker import Broker
 from agent.commands.obeying import Obeyer
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.ownership.agreement import Agreement
 from agent.ownership.holdings import Holdings
+from agent.settings import AgentSettings
 from sinks.errors import StoreUnavailable
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.leasing.lease import Lease, Renewal

@@ -9,11 +9,12 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.clock import watch_server_time
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.lookup.claiming import Claims
 from agent.ownership.seen import Seen
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Reporter
+from agent.settings import AgentSettings
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.hints import PlacementHints

@@ -24,11 +24,12 @@ from hypothesis import strategies as st
 from redis.exceptions import NoPermissionError
 
 from agent.agent import Agent
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.lookup.server import Lookup
 from agent.lookup.settling import LookupSettings
 from agent.migration.port import AskAgain
 from agent.reports.outbox import Outbox
+from agent.settings import AgentSettings
 from deploy.redis_acl import PASSWORD_VARIABLE, Role, acl_line, user_name
 from deploy.redis_server import RedisServer, find_installed, wheel
 from sinks.errors import Misconfigured

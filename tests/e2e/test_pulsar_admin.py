@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.links import AgentSettings
 from agent.main import IdleBroker
 from agent.reports.host import HostSampler
 from agent.running import running
+from agent.settings import AgentSettings
 from deploy.kafka_server import KafkaServer
 from deploy.ports import free_port
 from deploy.process import Process

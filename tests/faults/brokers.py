@@ -20,10 +20,11 @@ from redis import Redis
 
 from agent.agent import Agent
 from agent.leasing import Superseded
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.ports import Commands, LeaseKeeper, Store
 from agent.reports.outbox import Outbox
 from agent.reports.reporting import Cadence, Reporter
+from agent.settings import AgentSettings
 from sinks.redis.command_streams import CommandStream
 from sinks.redis.server.connections import redis_client
 from tests.faults.serving import Clock, Diary, WrittenDown

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from agent.links import AgentSettings
 from agent.main import IdleBroker
 from agent.reports.host import HostSampler
 from agent.running import running
+from agent.settings import AgentSettings
 from deploy.ports import free_port
 from deploy.redis_server import RedisServer, find_installed, wheel
 from deploy.sentinel_server import SentinelServer

@@ -19,11 +19,11 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import SparkSession
 
-from agent.links import AgentSettings
 from agent.main import IdleBroker
 from agent.metrics import AgentMetrics
 from agent.reports.host import HostSampler
 from agent.running import running as run_agent
+from agent.settings import AgentSettings
 from api.app import create_app
 from api.context import Context
 from control.plane import ControlPlane

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Final
 
 from agent.agent import Agent
-from agent.links import AgentSettings, Links
+from agent.links import Links
 from agent.reports.outbox import Outbox
 from agent.reports.producer import kafka_producer
+from agent.settings import AgentSettings
 from simulation.broker import SimulatedBroker
 from simulation.load_model import LoadModel
 from sinks.redis.server.connections import redis_client

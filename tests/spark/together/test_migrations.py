@@ -8,8 +8,8 @@ import pytest
 import redis
 from typer.testing import Result
 
-from agent.links import AgentSettings
 from agent.running import running as running_agent
+from agent.settings import AgentSettings
 from sinks.redis.migrations import Migrations
 from tests.agent.support import BUNDLE, SESSION, A
 from tests.spark.together.conftest import Stage
