@@ -64,7 +64,9 @@ class Simulation(World):
             self.step()
         self._calm_down()
         self.oracle.audited(self.stores.master.now_ms())
-        self.faults["broker is killed amid a step"] = self._kills + sum(h.kills for h in self.hosts)
+        self.faults["broker is killed in the middle of a step"] = self._kills + sum(
+            h.kills for h in self.hosts
+        )
         return Tally(
             self.oracle.transitions,
             self.clock.now,
