@@ -64,7 +64,7 @@ class Simulation(World):
             self.step()
         self._calm_down()
         self.oracle.audited(self.stores.master.now_ms())
-        self.faults["broker is killed in the middle of a step"] = self._kills + sum(
+        self.faults["broker is killed within a step"] = self._kills + sum(
             h.kills for h in self.hosts
         )
         return Tally(

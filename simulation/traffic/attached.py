@@ -128,7 +128,7 @@ class Attached:
                 self.close(Key(topic, name), Part.CONSUMER, "its broker has changed")
 
     def forget(self, session: Session) -> None:
-        """The connection is closed."""
+        """Forget the producers and consumers of a closed connection."""
         for producers in self._producers.values():
             for name in [name for name, of in producers.items() if of is session]:
                 del producers[name]

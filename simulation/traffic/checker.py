@@ -64,7 +64,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What was found. `ok` is whether nothing was."""
+    """What the checker found; `ok` if it found nothing wrong."""
 
     sent: int = 0
     stored: int = 0

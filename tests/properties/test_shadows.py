@@ -83,7 +83,7 @@ def test_the_champion_decides_as_it_would_alone(
 
 
 def told(record: RoundRecord) -> RoundRecord:
-    """All of a round that is not of its challenger."""
+    """A round's record without its shadow's part."""
     return msgspec.structs.replace(record, shadow=None, state_hash="")
 
 

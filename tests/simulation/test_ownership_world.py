@@ -41,7 +41,7 @@ def test_no_two_brokers_serve_a_bundle_whatever_breaks(seed: int) -> None:
     assert tally.events["merge to Merging"] > 0
     ends, births = tally.events["retire to Deleted"], tally.events["retire to Owned"]
     assert births < 2 * ends
-    assert tally.faults["broker is killed in the middle of a step"] > 0
+    assert tally.faults["broker is killed within a step"] > 0
     often = {name for name, fault in FAULTS.items() if fault.weight >= 1}
     assert often <= set(tally.faults)
 

@@ -28,7 +28,7 @@ class _Looks(NamedTuple):
 
     @classmethod
     def of(cls, looks: tuple[_Look, ...]) -> _Looks:
-        """Combine the looks, at least one."""
+        """Combine one or more looks."""
         return cls(looks, max(look.least for look in looks), min(look.most for look in looks))
 
     @property

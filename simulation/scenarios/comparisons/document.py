@@ -131,7 +131,7 @@ class Page:
         seeds: str,
         command: str,
     ) -> str:
-        """The page's text; ``results`` by label and strategy."""
+        """Return the page's text; ``results`` are by label and strategy."""
         head = self.head.format(command=command, seeds=seeds)
         return "\n".join([head, *self._table(results)]) + "\n"
 
