@@ -27,7 +27,7 @@ class OrderedMoves(NamedTuple):
 
 
 def take_ordered_moves(view: View, state: RoundState) -> tuple[OrderedMoves, RoundState]:
-    """The moves that operators ask for and, but for the same bundles, approved ones; and the state
+    """The moves that operators ask for, and approved ones of other bundles; and the state
     without both."""
     bundles = {*state.asked_moves, *state.approved}
     ordered = find_ordered(view, rows_by_name(view.bundles.names, bundles), bundles)
