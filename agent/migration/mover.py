@@ -48,7 +48,7 @@ LISTED: Final = 1000
 takes as long as a lease; fewer: more is asked."""
 SLOW_S: Final = 3.3
 """A step that takes longer is logged: a third of the lease that agents have by default. Shorter:
-slow answers of green fill the log; longer: nobody sees why leases end."""
+slow answers of green fill the log; longer: the log does not show why leases end."""
 IDLE_S: Final = 10.0
 """Between two looks while nothing migrates. Longer: a broker that missed the command begins late;
 shorter: more reading."""

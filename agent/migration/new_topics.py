@@ -41,10 +41,10 @@ class NewTopics:
         self._waiting = set[str]()
         self._changing = threading.Lock()
         self._full = frozenset[str]()
-        """Namespaces of which no further topic may begin on green, as the store said since the last
-        look: it is not asked for each name that a client invents."""
+        """Namespaces that may begin no further topic on green, as the store said since the last
+        look. So it is not asked for each name that a client invents."""
         self._told = set[str]()
-        """Those of which the log has told."""
+        """Those that the log has named."""
 
     @property
     def wait(self) -> bool:
@@ -112,7 +112,7 @@ class NewTopics:
             return
         start = records.change(bundle, epoch, topic, TopicEvent.START_ON_GREEN, migration)
         if case is not None and case.record.state in FORGETTABLE:
-            # Its users have deleted it meanwhile, and make it anew.
+            # Its users have deleted it meanwhile, and create it again.
             yield records.forget(bundle, epoch, topic, case.migration.id)
             start = msgspec.structs.replace(start, expect=TopicState.UNKNOWN)
         yield start

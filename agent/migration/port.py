@@ -84,7 +84,8 @@ class Migrating(Protocol):
         ...
 
     def remove(self, topic: str, target: Target) -> None:
-        """Delete the topic here; who comes for it later is sent to green, and nobody creates it."""
+        """Delete the topic here. Clients that come for it later are sent to green, and none creates
+        it again."""
         ...
 
     def take_back(self, topic: str, target: Target) -> bool:
@@ -102,12 +103,12 @@ class Migrating(Protocol):
         ...
 
     def release(self, topic: str) -> None:
-        """Let those in again that were held. A topic that was terminated or removed stays so:
-        the record may be lost that says it."""
+        """Let clients in again that were held. A topic that was terminated or removed stays so: the
+        record that says so may be lost."""
         ...
 
     def reopen(self, topic: str) -> None:
         """Serve the topic here again, as before it was held or terminated. Subscriptions that were
         redirected are there again, each from where it stood: what is written before their consumers
-        are back must wait for them. A topic that was removed is made anew."""
+        are back must wait for them. A topic that was removed is created again."""
         ...

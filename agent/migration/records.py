@@ -25,12 +25,12 @@ Keep = Callable[[], object]
 
 
 LOST_S: Final = 600.0
-"""How long a migration is believed that the store has lost. Longer: one that ended meanwhile keeps
+"""How long a migration counts after the store has lost it. Longer: one that ended meanwhile keeps
 new topics from this cluster; shorter: a job that is away has not written it again."""
 
 
 class Records:
-    """One broker's; for the agent's thread, but for what ``known`` lets others read."""
+    """One broker's records. Only the agent's thread uses it; other threads may read ``known``."""
 
     def __init__(
         self,
@@ -52,8 +52,9 @@ class Records:
     def read_migrations(self) -> None:
         """Read what migrates, and how far it has come.
 
-        One that has topics is never deleted: a store without it was emptied, and gets it back with
-        the job's next round. Until then no topic is created here that belongs on the other cluster.
+        A migration that has topics is never deleted. If the store lacks one, it was emptied, and
+        gets it back with the job's next round. Until then no topic is created here that belongs on
+        the other cluster.
         """
         found, now = self._store.migrations(self._cluster), self._clock()
         lately = {name for name, at in self._seen.items() if now - at < LOST_S}

@@ -1,8 +1,9 @@
 """Carries out the step that is due for one topic: what the broker does, and what is written down.
 
-The order is always: what harms nobody, then the record, then what cannot be taken back.
-  begin      create it on green; hold its producers, and who would make a subscription; create
-             those on green that were made meanwhile; record; end its writes and redirect them
+The order is always: what harms no client, then the record, then what cannot be undone.
+  begin      create it on green; hold its producers, and clients that would make a subscription;
+             create on green the subscriptions made meanwhile; record; end its writes, redirect
+             its producers
   catch up   hold; if other regions lack nothing: create subscriptions on green; record; as above;
              else record which lack how much
   drain      redirect drained subscriptions; record what is left; if nothing is: remove the topic

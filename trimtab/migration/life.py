@@ -66,8 +66,8 @@ UNDER_WAY: Final = frozenset({_S.RUNNING, _S.PAUSED, _S.ROLLING_BACK})
 CLAIMING: Final = UNDER_WAY | {_S.COMPLETED}
 """States that keep other migrations from the same topics."""
 BACK: Final = frozenset({_S.ROLLING_BACK, _S.ROLLED_BACK})
-"""States in which topics that green has not written return to blue: in the latter, those of which a
-restored store says that they did not."""
+"""States in which topics that green has not written return to blue. After the rollback these are
+topics whose record in a restored store says that they have not returned."""
 ONWARD: Final = frozenset({_S.RUNNING, _S.PAUSED, _S.COMPLETED})
 """States in which topics that were terminated go on to green."""
 
