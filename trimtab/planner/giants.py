@@ -8,8 +8,8 @@ giant = the largest bundle of its broker, if
             its own broker is; but not while much of the load may not move after earlier moves
         judged by a cautious size (SURELY deviations below its level): a false giant costs one
         split, and only once, so less certainty is required than for a move
-While a giant waits for its split, its pool is left alone for a few rounds: it would be in vain to
-move the other bundles away from it.
+While a giant waits for its split, its pool is left alone for a few rounds: to move the other
+bundles away from it would not help.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RESTING: Final = 0.1
 """The part of the load that may be immovable: with more, a move that is impossible now may become
 possible later, and no bundle is a giant for lack of moves."""
 _WAIT: Final = 3.5
-"""Rounds that a pool waits for a split. Lower: its other bundles move in vain; higher: an owner
+"""Rounds that a pool waits for a split. Lower: its other bundles move needlessly; higher: an owner
 that does not split blocks the pool."""
 _BALANCED: Final = AIMS["balanced"]
 """The widest target for which a bundle is judged: under a wider one it is as large, and to clear

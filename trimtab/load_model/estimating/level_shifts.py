@@ -134,8 +134,8 @@ def _excess(residual: Floats, most: Floats) -> Floats:
 
 
 class _Shifts(NamedTuple):
-    """(m,) which levels shifted, and where they begin anew: on how many samples (``length``), and
-    on how many those count as (``worth``)."""
+    """(m,) which levels shifted, and where they start again: on how many samples (``length``), and
+    as how many those count (``worth``)."""
 
     runs: Runs
     shifted: Bools

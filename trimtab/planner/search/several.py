@@ -32,10 +32,10 @@ _BUNDLES: Final = 96
 _WORTH: Final = 0.1
 """What a move must gain, in targets. Lower: moves for little; higher: the range stays wider."""
 _AGAIN: Final = 1
-"""How often all brokers that nothing helped are tried once more."""
+"""How often all brokers that no move helped are tried again."""
 _SURELY: Final = 1.5
-"""Deviations by which what a bundle's source gains is believed smaller. Lower: unknown bundles move
-in vain; higher: only what is known well moves."""
+"""Deviations by which the gain of a bundle's source counts as smaller. Lower: bundles whose needs
+are unknown move without effect; higher: only bundles whose needs are known well move."""
 
 
 def try_bands(
