@@ -29,14 +29,14 @@ def notes(told: Told, cluster: str, *, reported: bool = False) -> list[str]:
 
 
 def waiting(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The topics that hold a migration up, a line each, with who has still to get their messages;
-    those of a report of which that is known."""
+    """The topics of a report that hold a migration up, a line each, with who has still to get their
+    messages, where that is known."""
     said = ((row["topic"], waits_for(row)) for row in rows)
     return [f"{topic} waits for {who}" for topic, who in said if who]
 
 
 def waits_for(row: Mapping[str, Any]) -> str:
-    """Who has still to get messages of a topic, and how many; empty if nobody has."""
+    """Who has still to get messages of a topic, and how many; empty if all have them."""
     kind, named = ("region", row["regions"]) if row["regions"] else ("", row["subscriptions"])
     # An agent of an earlier version names one, without its messages.
     names = [f"{each['name']} ({each['messages']})" for each in named] or [row["subscription"]]

@@ -1,7 +1,7 @@
 """A hundred real agents whose brokers report what the benchmark tells them to.
 
-All brokers are equally busy, but for a little noise that makes each round's idlest another one. A
-*step* makes one broker report a load that the shedder must answer with one move at once.
+All brokers are equally busy. A little noise makes another one the idlest in each round. A *step*
+makes one broker report a load that the shedder must answer with one move at once.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Receipt:
 
 
 class StepBroker(SimulatedBroker):
-    """Reports the same load whatever it owns, until it is told to step."""
+    """Reports the same load with any bundles, until it is told to step."""
 
     def __init__(self, model: LoadModel, row: int) -> None:
         super().__init__(model, row, model.owned_at_start(row), wall_ms)

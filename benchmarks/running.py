@@ -35,7 +35,7 @@ def run(benchmarks: Mapping[str, Benchmark], outcome: Path, log: Path) -> list[s
         try:
             with _said_to(log):
                 runs[name] = _measured(name, benchmark)
-        # Whatever ends one must not cost the others' figures.
+        # A failure of one must not cost the others' figures.
         except Exception:
             failed.append(name)
             with log.open("a") as file:

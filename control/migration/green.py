@@ -21,7 +21,7 @@ MOST_TENANTS: Final = 100
 """Tenants that are asked of green, the first by name: each is a request."""
 
 MOST_SCOPES: Final = 20
-"""That one reason names. More: nobody reads them."""
+"""Scopes that one reason names. More: too many to read."""
 
 
 def find_green(intent: Intent, kept: Migrations) -> Target | None:

@@ -32,7 +32,7 @@ _TOLD: Final = 12
 TIMELESS: Final = frozenset(
     {ViolationKind.CONFLICT, ViolationKind.TWO_OWNERS, ViolationKind.GENERATION}
 )
-"""Findings that are valid whatever the store's clock does and however late the journal is."""
+"""Findings that are valid even if the store's clock jumps and the journal is late."""
 
 Place = tuple[str, str]
 """Cluster and bundle, or cluster and namespace."""

@@ -101,7 +101,7 @@ class _Trail:
     shown: dict[str, int] = field(default_factory=dict)
     """Cluster to the batch of its first round in the span."""
     named: set[str] = field(default_factory=set)
-    """The clusters that have a round in the span, whatever was asked for."""
+    """All clusters that have a round in the span, also those that were not asked for."""
     met: list[Head] = field(default_factory=list)
     """The first and the last batch of the span; empty while none was met."""
 

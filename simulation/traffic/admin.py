@@ -124,7 +124,7 @@ class Admin:
 
     def _say_migrations(self) -> Reply:
         try:
-            # Waves may fill megabytes, and nobody asks for them here.
+            # Waves may fill megabytes, and no caller needs them here.
             told = [{"migration": replace(each, waves=())} for each in self._migrations()]
         except SinkError as error:
             return Reply(503, _says(str(error)))

@@ -64,7 +64,7 @@ class _Work:
         self.stored: dict[Key, int] = {}
         """Producer to the highest sequence that it gets a receipt for."""
         self.wake: set[str] = set()
-        """Topics of which consumers may read more."""
+        """Topics that consumers may read more of."""
         self.astray: list[Astray] = []
 
 

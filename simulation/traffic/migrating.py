@@ -44,14 +44,14 @@ class MigratingBroker(TrafficBroker):
         home: Target = Target(),  # noqa: B008 - a value
         access: GreenAccess = NO_ACCESS,
     ) -> None:
-        """``home``: its own cluster's URLs, where clients go that green gives back; ``access``:
-        with what green is asked."""
+        """``home``: its own cluster's URLs, where clients go that green gives back; ``access``: the
+        token and certificate for green."""
         super().__init__(log, own, host, web_url, pulsar_url)
         self.home, self._access = home, access
         self._greens: dict[Target, Green] = {}
         self._asked_of = ""
-        """The topic for which green is being asked. Who asks this broker for it meanwhile is this
-        broker, by a way that hides it: green is blue."""
+        """The topic that green is being asked for. If this broker gets a request for it meanwhile,
+        the request is its own, by a way that hides it: green is blue."""
 
     @property
     def cluster(self) -> str:

@@ -94,7 +94,7 @@ def test_a_record_names_the_subscription_that_has_the_most_to_read(place: Place)
 def test_a_record_names_every_subscription_that_has_something_to_read_as_far_as_it_may(
     place: Place,
 ) -> None:
-    """Who asks one team, and finds the next one afterwards, asks for weeks."""
+    """An operator who asks one team, and finds the next one afterwards, asks for weeks."""
     log = place.storage.topic(ONE, done=9, **{f"s{n}": n for n in range(MOST_NAMED + 2)})
     log.written = 9
     place.migrate()

@@ -143,7 +143,7 @@ def test_a_plan_of_the_cluster_says_what_has_migrated_before(
             if m["migration"]["scope"] == "cluster"
         ]
         assert sorted(whole["apart"]) == ["t/one", "t/three", "t/two"]
-        # Who asks by Pulsar's path whether green's green is blue must see it.
+        # Pulsar's path must show it to a caller that asks whether green's green is blue.
         told = api.get(f"/admin/v2/clusters/{job.cluster_name}/migrate")
         assert told.json() == {"migrated": True, "migratedClusterUrl": urls(url)}
 
@@ -498,7 +498,7 @@ def test_green_that_is_blue_by_another_name_is_refused(
 
 
 def test_a_cluster_that_green_only_knows_of_is_not_green() -> None:
-    """Pulsar sends who asks for its brokers there; it may be blue, or not be there at all."""
+    """Pulsar redirects questions about its brokers there; that may be blue, or not exist at all."""
     with green({"clusters": ["blue"], "brokers/blue": ["blue:8080"]}) as blue:
         away = blue.replace("127.0.0.1", "localhost")
         for elsewhere in (f"{away}/admin/v2/brokers/blue", "http://localhost:1/"):

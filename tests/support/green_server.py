@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 
 class Sent(str):
-    """An answer that sends who asks to this URL."""
+    """An answer that redirects to this URL."""
 
     __slots__ = ()
 
 
 class Heard(NamedTuple):
-    """A request: its path, and what it says of who asks."""
+    """A request: its path, and the credentials in it."""
 
     path: str
     token: str | None

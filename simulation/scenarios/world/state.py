@@ -65,7 +65,7 @@ class World:
         self.up: Bools = np.arange(n) < made.present
         self.draining: Bools = np.zeros(n, dtype=np.bool_)
         self.busy: Floats = np.zeros(n)
-        """(n,) the part of each processor that is in use whatever the broker carries."""
+        """(n,) the part of each processor that is in use without any load of the broker."""
         self.crashed_ms: dict[int, int] = {}
         """Brokers that are down because they crashed."""
         self.flights: dict[int, Flight] = {}
@@ -201,7 +201,7 @@ class World:
         self.disturb()
 
     def occupy(self, broker: int, share: float) -> None:
-        """Keep this part of a broker's processor busy, whatever it carries."""
+        """Keep this part of a broker's processor busy, beside what it carries."""
         self.busy = self.busy.copy()
         self.busy[broker] = share
         self.disturb()
