@@ -1,4 +1,4 @@
-"""A challenger changes nothing for the champion, and is the champion where it decides alike."""
+"""A shadow changes nothing for the active strategy, and has its figures if it decides alike."""
 
 from __future__ import annotations
 

@@ -418,7 +418,7 @@ def test_a_bundle_that_rests_after_its_move() -> None:
     scene = scene_of(hot(None, None), THRESHOLD, Memory(round=state))
     told = explain(scene, named("a", 0))
     assert (told.verdict, told.rule) == (Verdict.STAYED, Rule.COOLING_DOWN)
-    assert told.why == "a round moved or divided it 10 min ago, and it rests for 30 min"
+    assert told.why == "a round moved or split it 10 min ago, and it rests for 30 min"
     assert nearest(told) == ("round.grace_period", 1800.0, 599.9)
     assert told.until == NOW_MS + 1_200_001
 
@@ -746,7 +746,7 @@ def test_cold_neighbours_are_merged() -> None:
 @pytest.mark.parametrize(
     ("rule", "said", "setting"),
     [
-        (Rule.UNDIVIDABLE, "cannot be divided", None),
+        (Rule.UNDIVIDABLE, "cannot be split", None),
         (Rule.FULL_NAMESPACE, "t/a has 7 bundles already", ("split.max_bundles", 7, 8)),
     ],
 )

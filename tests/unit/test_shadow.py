@@ -1,4 +1,4 @@
-"""A challenger's moves happen in its own world; both sides are counted alike."""
+"""A shadow's moves happen in its own world; both strategies are counted alike."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ class PoolAccount:
         if self._awaits:
             return Cause(
                 Rest.AWAITED,
-                f"{self._apart}, and a bundle that forces that wherever it is is to be divided "
-                "first: until then nothing is moved away from it",
+                f"{self._apart}, and a bundle that forces that on any broker must be split first: "
+                "until then nothing is moved away from it",
                 figures=self._figures,
             )
         if pair.range <= pair.accepted:
@@ -158,7 +158,7 @@ class PoolAccount:
         name = f" ({self._view.bundles.names[int(np.argmax(sizes))]})" if sizes.any() else ""
         return (
             f"the largest bundle{name} or what may not move forces {points(self.prospect.floor)} "
-            "wherever it is: only to divide it, or a larger broker, would help"
+            "wherever it is: only splitting it, or a larger broker, would help"
         )
 
     @cached_property

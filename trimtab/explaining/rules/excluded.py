@@ -19,7 +19,7 @@ from trimtab.state.round_state import begun
 from trimtab.view import is_monitoring
 from trimtab.wire.ownership import Record
 
-_DELETED: Final = Cause(Rest.UNREPORTED, "it was divided or merged, and no longer exists")
+_DELETED: Final = Cause(Rest.UNREPORTED, "it was split or merged, and no longer exists")
 
 _UNDER_WAY: Final = MappingProxyType(
     {

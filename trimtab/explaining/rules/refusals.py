@@ -34,7 +34,7 @@ def cooling(scene: Scene, bundle: str) -> Cause:
     grace = settings.round.grace_period
     return Cause(
         Rule.COOLING_DOWN,
-        f"a round moved or divided it {seconds(ago)} ago, and it rests for {seconds(grace)}",
+        f"a round moved or split it {seconds(ago)} ago, and it rests for {seconds(grace)}",
         lower_setting(settings, "round.grace_period", ago, "it may move again"),
         {"ago": ago, "grace_period": grace},
         # It still stays in the millisecond in which the period ends.
@@ -137,8 +137,8 @@ REFUSED: Final[Mapping[Rule, Callable[[Scene, Refusal], Cause | str]]] = {
     ),
     Rule.NO_CANDIDATE: lambda *_: "no other broker may get bundles",
     Rule.UNDIVIDABLE: lambda *_: (
-        "it alone keeps the brokers too far apart, and cannot be divided: it is one topic, or of "
-        "the least range, or to divide it did not help. A larger broker would carry it"
+        "it alone keeps the brokers too far apart, and cannot be split: it is one topic, or of "
+        "the least range, or splitting it did not help. A larger broker would carry it"
     ),
 }
 """The sentence for a refusal, by its rule."""
