@@ -5,10 +5,10 @@ and many, of which it has one each. The reports of each lie in a Kafka of its ow
 batches back to back by several queries in turn, in one Spark session: `read` (Kafka into a no-op
 sink), `from_json` (the same, parsed by Spark with the report's real schema), `operator` (our
 operator ① into a no-op sink) and `full` (the job's query: both operators, then the real
-foreachBatch into Redis and Kafka). For few brokers also `empty` (two chained operators that compute
-nothing, a key for each broker) and `decoded` (the same after the job's own decoding, a key for each
-shard): `decoded` bounds `full`, and `empty` any query that carries the reports as they are, however
-little either computes.
+foreachBatch into Redis and Kafka). Two more bound them: `decoded` (two chained operators that
+compute nothing after the job's own decoding, a key for each shard) bounds `full`; for few brokers,
+`empty` (the same without decoding, a key for each broker) bounds any query that carries the reports
+as they are.
 
 Rates are by trigger to commit, costs the CPU seconds of the driver, its JVM and the Python workers
 together, medians over all passes; the first passes, in which the JVM compiles with one of two
@@ -106,7 +106,7 @@ def measure(folder: Path) -> list[Figure]:
         shape: {name: passes[WARM_UP_PASSES:] for name, passes in own.items()}
         for shape, own in done.items()
     }
-    return [*_ratios(counted), *_floors(counted[FEW]), *_amounts(counted), *_stages(counted)]
+    return [*_ratios(counted), *_bounds(counted), *_amounts(counted), *_stages(counted)]
 
 
 def _sides(spark: SparkSession, stack: Stack, shape: Shape, folder: Path) -> dict[str, Side]:
@@ -127,11 +127,10 @@ def _sides(spark: SparkSession, stack: Stack, shape: Shape, folder: Path) -> dic
         "operator": lambda: plain(operator()),
         "full": lambda: _full(spark, source, stack, shape, tempfile.mkdtemp(dir=folder)),
     }
-    floors = {
-        "empty": lambda: plain(empty_pair(spark, source)),
-        "decoded": lambda: plain(empty_pair(spark, source, decoded=True)),
-    }
-    return sides | floors if shape is FEW else sides
+    sides["decoded"] = lambda: plain(empty_pair(spark, source, decoded=True))
+    if shape is FEW:
+        sides["empty"] = lambda: plain(empty_pair(spark, source))
+    return sides
 
 
 def _full(
@@ -185,15 +184,17 @@ def _ratios(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:
     )
 
 
-def _floors(passes: Passes) -> Iterator[Figure]:
+def _bounds(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:
     says = {
         "empty": "two chained operators that compute nothing: the most a query could reach that "
         "carries reports as they are",
         "decoded": "the same after the job's decoding, by shard: the most its query could reach",
     }
-    for name, text in says.items():
-        ratio = _rate(passes[name]) / _rate(passes["from_json"])
-        yield figure(f"intake.{name}_ratio", ratio, "of from_json", f"{text}, {FEW}")
+    for shape, passes in shapes.items():
+        for name in says.keys() & passes.keys():
+            ratio = _rate(passes[name]) / _rate(passes["from_json"])
+            text = f"{says[name]}, {shape}"
+            yield figure(f"intake.{name}_ratio_{shape.name}", ratio, "of from_json", text)
 
 
 def _amounts(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:

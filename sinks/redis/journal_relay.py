@@ -6,7 +6,7 @@ journal without the script: entries that cannot be its changes go to the dead le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -64,6 +64,18 @@ class JournalRelay:
     def __init__(self, client: redis.Redis, publisher: Publisher) -> None:
         self._client = client
         self._publisher = publisher
+
+    def find_waiting(self, clusters: Sequence[str]) -> list[str]:
+        """Those of the clusters whose journal has entries, or has left records out, in one round
+        trip; raises StoreUnavailable and Misconfigured."""
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as together:
+            for cluster in clusters:
+                together.xlen(keys.journal_key(cluster))
+                together.scard(keys.unjournalled_key(cluster))
+            answers = together.execute(raise_on_error=False)
+        # An error is no 0: who then relays this cluster's journal meets it, and tells it.
+        lengths = zip(clusters, answers[::2], answers[1::2], strict=True)
+        return [cluster for cluster, entries, left_out in lengths if entries or left_out]
 
     def relay(self, cluster: str) -> int:
         """Relay the oldest entries; returns how many, 0 if there were none.

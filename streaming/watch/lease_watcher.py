@@ -47,7 +47,7 @@ class Scan(Protocol):
         self, cluster: str, generation: int, known: Iterable[str]
     ) -> Mapping[str, float] | None: ...
 
-    def vouch(self, cluster: str, server_ms: int) -> None: ...
+    def vouch(self, clusters: Iterable[str], server_ms: int) -> None: ...
 
 
 class Opened(Protocol):
@@ -108,21 +108,20 @@ class LeaseWatcher:
         self._shown.set(metrics.CLOCK_DRIFT, self._clock.drift)
         level = self._clock.level()
         damaged: list[Damaged] = []
-        for cluster in sorted(self._opened.clusters):
-            if level is not None:
+        clusters = sorted(self._opened.clusters)
+        if level is not None:
+            for cluster in clusters:
                 self._intent_publisher.doubt(cluster, CLOCK, level)
+        if clusters and (server_ms := self._clock.estimate_ms()) is not None:
+            self._scan.vouch(clusters, server_ms)
+        for cluster in clusters:
             try:
-                self._see(cluster)
+                self._watch(cluster)
             except Damaged as error:
                 damaged.append(error)
         if damaged:
             # The other clusters have been checked.
             raise damaged[0]
-
-    def _see(self, cluster: str) -> None:
-        if (server_ms := self._clock.estimate_ms()) is not None:
-            self._scan.vouch(cluster, server_ms)
-        self._watch(cluster)
 
     def _watch(self, cluster: str) -> None:
         known = self._known.get(cluster)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
+from sinks.errors import SinkError
 from sinks.exposition import Exposition
 from sinks.redis.journal_relay import PAGE, JournalRelay
 from trimtab.metrics import job as metrics
@@ -31,8 +32,8 @@ class _Trouble:
 
 
 class RelayThread:
-    """Relays the journals of ``clusters()``; one that fails waits longer each time, while the
-    others are relayed."""
+    """Relays the journals of ``clusters()`` that have entries; one that fails waits longer each
+    time, while the others are relayed."""
 
     def __init__(
         self, relay: JournalRelay, clusters: Callable[[], Iterable[str]], shown: Exposition
@@ -54,10 +55,14 @@ class RelayThread:
 
     def look(self) -> None:
         """Relay a page of each cluster's journal."""
-        for cluster in self._clusters():
+        clusters = tuple(self._clusters())
+        waiting = self._find_waiting(clusters)
+        for cluster in clusters:
             if self._ended.is_set():
                 return
             trouble = self._troubles.get(cluster)
+            if trouble is None and cluster not in waiting:
+                continue
             if trouble is not None and trouble.left > 0:
                 trouble.left -= 1
                 continue
@@ -73,6 +78,13 @@ class RelayThread:
     def _run(self) -> None:
         while not self._ended.wait(_PAUSE_SECONDS):
             self.look()
+
+    def _find_waiting(self, clusters: Sequence[str]) -> Set[str]:
+        try:
+            return set(self._relay.find_waiting(clusters))
+        except SinkError:
+            # Each cluster meets it in turn, and waits for itself.
+            return set(clusters)
 
     def _carry(self, cluster: str) -> None:
         carried = self._relay.relay(cluster)

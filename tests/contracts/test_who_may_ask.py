@@ -237,11 +237,11 @@ def test_where_the_clock_may_have_jumped_a_process_waits_a_whole_lease_for_one_t
     waits = asks(2, 3_000)
     assert (waits.renewal, waits.detail, waits.ms) == (Renewal.WAITING, "", 7_000)
     assert asks(1, 0).renewal is Renewal.SUPERSEDED
-    lease_scan.vouch(cluster, server_ms(client) + 30_000)
+    lease_scan.vouch([cluster], server_ms(client) + 30_000)
     assert asks(2, 3_000).renewal is Renewal.WAITING
     assert asks(2, 10_000).renewal is Renewal.HELD
     let_lapse(client, cluster, new)
-    lease_scan.vouch(cluster, server_ms(client))
+    lease_scan.vouch([cluster], server_ms(client))
     assert asks(3, 0).renewal is Renewal.HELD
     leases.renew(cluster, new, 3, 0)
     client.delete(keys.clock_key(cluster), keys.lease_key(cluster, new))
@@ -272,9 +272,20 @@ def test_what_was_said_of_the_clock_is_believed_for_a_second(
 
 
 def test_what_is_said_of_the_clock_outlasts_no_cluster(client: redis.Redis, cluster: str) -> None:
-    LeaseScan(client).vouch(cluster, server_ms(client))
+    LeaseScan(client).vouch([cluster], server_ms(client))
 
     assert client.pttl(keys.clock_key(cluster)) in range(1, 1_001)
+
+
+def test_a_server_that_forgot_its_scripts_hears_of_its_clock_for_each_cluster(
+    client: redis.Redis, cluster: str
+) -> None:
+    clusters = [f"{cluster}-{name}" for name in "ab"]
+    client.script_flush()
+
+    LeaseScan(client).vouch(clusters, server_ms(client))
+
+    assert all(client.exists(keys.clock_key(each)) for each in clusters)
 
 
 @pytest.mark.usefixtures("store")
@@ -288,7 +299,7 @@ def test_a_wait_that_is_over_by_the_servers_clock_alone_is_not_over(
     waits = asks(client, cluster, 2)
 
     assert (waits.renewal, waits.ms) == (Renewal.WAITING, 10_000)
-    LeaseScan(client).vouch(cluster, server_ms(client))
+    LeaseScan(client).vouch([cluster], server_ms(client))
     assert asks(client, cluster, 2).renewal is Renewal.HELD
 
 

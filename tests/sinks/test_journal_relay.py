@@ -25,6 +25,7 @@ from sinks.redis.server.connections import redis_client
 from streaming.watch.relay import RelayThread
 from tests.sinks.reading import everything_in, values_of
 from tests.support.opening import keep_alive, let_in
+from tests.support.publishing import Nowhere
 from trimtab.model import NO_EPOCH, Epoch
 from trimtab.ownership import Event, State
 from trimtab.wire import keys
@@ -49,6 +50,17 @@ def journal_length(client: redis.Redis, cluster: str) -> int:
     length = client.xlen(keys.journal_key(cluster))
     assert isinstance(length, int)
     return length
+
+
+def test_only_clusters_with_something_to_relay_are_waiting(
+    client: redis.Redis, cluster: str
+) -> None:
+    full, left_out, broken, empty = (f"{cluster}-{name}" for name in "abcd")
+    claim(client, full, BUNDLES[0])
+    client.sadd(keys.unjournalled_key(left_out), BUNDLES[0])
+    client.set(keys.journal_key(broken), "no stream")
+    relay = JournalRelay(client, Nowhere())
+    assert relay.find_waiting([full, left_out, broken, empty]) == [full, left_out, broken]
 
 
 def test_accepted_transitions_reach_kafka_under_their_bundle(

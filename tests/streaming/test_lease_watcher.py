@@ -71,8 +71,8 @@ class World:
         held = {broker: self.left.get(broker, 8.0) for broker in self.leases}
         return held if self.open_to == generation else None
 
-    def vouch(self, cluster: str, server_ms: int) -> None:
-        self.vouched.append((cluster, server_ms))
+    def vouch(self, clusters: Iterable[str], server_ms: int) -> None:
+        self.vouched += [(cluster, server_ms) for cluster in clusters]
 
     def publish(self, records: Sequence[Outgoing]) -> None:
         if self.deaf is not None:

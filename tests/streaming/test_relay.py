@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 import redis
 from structlog.testing import capture_logs
 
-from sinks.errors import KafkaUnavailable
+from sinks.errors import KafkaUnavailable, SinkError, StoreUnavailable
 from sinks.exposition import Exposition
 from sinks.redis.journal_relay import PAGE, JournalRelay
 from sinks.redis.server.connections import redis_client
@@ -26,7 +27,14 @@ class Script(JournalRelay):
         self.trouble: dict[str, Exception] = {}
         self.length: dict[str, int] = {}
         self.left_out: dict[str, int] = {}
+        self.away: SinkError | None = None
         self.asked: Counter[str] = Counter()
+
+    def find_waiting(self, clusters: Sequence[str]) -> list[str]:
+        if self.away is not None:
+            raise self.away
+        told = self.trouble.keys() | self.left_out.keys()
+        return [each for each in clusters if each in told or self.length.get(each)]
 
     def relay(self, cluster: str) -> int:
         self.asked[cluster] += 1
@@ -117,3 +125,21 @@ def test_what_a_full_journal_left_out_waits_until_it_is_carried(
     thread.look()
     assert WELL not in relay.left_out
     assert total(shown, "trimtab_refilled_bundles", WELL) == 7
+
+
+def test_a_journal_without_entries_is_not_read(thread: RelayThread, relay: Script) -> None:
+    relay.length[AILING] = 1
+    thread.look()
+    thread.look()
+    assert relay.asked == {AILING: 1}
+
+
+def test_of_a_store_that_is_away_each_cluster_is_told(
+    thread: RelayThread, relay: Script, shown: Exposition
+) -> None:
+    relay.away = StoreUnavailable("away")
+    relay.trouble = {AILING: relay.away, WELL: relay.away}
+    with capture_logs() as said:
+        thread.look()
+    assert [each["cluster"] for each in said] == [AILING, WELL]
+    assert total(shown, "trimtab_relay_failures", WELL) == 1

@@ -10,7 +10,7 @@ import redis
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.scripts import vouch_script
 from sinks.redis.server.connections import translate_errors
-from sinks.redis.server.script import run
+from sinks.redis.server.script import run_for_each
 from sinks.redis.server.survey import history_of
 from trimtab.wire.keys import clock_key, lease_key, open_key, sessions_key
 
@@ -40,9 +40,10 @@ class LeaseScan:
         named = {broker for record in records for broker in (record.owner, record.destination)}
         return Owners({broker for broker in named if broker is not None}, read.unreadable)
 
-    def vouch(self, cluster: str, server_ms: int) -> None:
-        """Confirm in Redis that the server's clock agrees with the driver's."""
-        run(self._client, vouch_script(), [clock_key(cluster)], [str(server_ms)])
+    def vouch(self, clusters: Iterable[str], server_ms: int) -> None:
+        """Confirm in Redis, for each cluster, that the server's clock agrees with the driver's."""
+        calls = [([clock_key(cluster)], [str(server_ms)]) for cluster in clusters]
+        run_for_each(self._client, vouch_script(), calls)
 
     def alive(self, cluster: str, generation: int, known: Iterable[str]) -> dict[str, float] | None:
         """The brokers of ``known`` that hold a lease, and others as they are found, with the

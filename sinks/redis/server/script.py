@@ -74,6 +74,21 @@ def run(
         ) from error
 
 
+def run_for_each(
+    client: redis.Redis, script: Script, calls: Sequence[tuple[Sequence[str], Sequence[str]]]
+) -> None:
+    """Run a script with each of the keys and arguments, in one round trip, for callers that need
+    no answer. Raises StoreUnavailable and Misconfigured."""
+    with translate_errors(client), client.pipeline(transaction=False) as together:
+        for keys, arguments in calls:
+            together.evalsha(script.sha, len(keys), *keys, *arguments)
+        answers = together.execute(raise_on_error=False)
+    # One that failed is run alone: a script that is not loaded yet, or an error that is raised.
+    for (keys, arguments), answer in zip(calls, answers, strict=True):
+        if isinstance(answer, Exception):
+            run(client, script, keys, arguments)
+
+
 def run_loaded(
     client: redis.Redis,
     script: Script,
