@@ -61,7 +61,7 @@ class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
     bootstrap: str = Field(default="127.0.0.1:9092", min_length=1)
     starting_offsets: Literal["earliest", "latest"] = "earliest"
     fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
-    max_offsets_per_trigger: int = Field(default=4_000, gt=0)
+    max_offsets_per_trigger: int = Field(default=2_000, gt=0)
     """Most reports in a batch. Low: a backlog takes long; high: a batch takes long, and what came
     meanwhile waits for it; it may outgrow memory."""
     security: KafkaSecurity = PLAINTEXT
