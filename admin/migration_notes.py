@@ -12,6 +12,16 @@ from trimtab.explaining.words import format_count, iso
 NAMED: Final = 5
 """Scopes that one line names, and topics that a status does."""
 
+_BUNDLES: Final = {
+    "quarantined": "is quarantined, as owner after owner died: none of its topics takes a step",
+    "no-owner": "has no owner: none of its topics takes a step",
+    "no-lease": "is of {}, which is not alive: none of its topics takes a step",
+    "not-loaded": "is given to {}, which does not serve it yet: none of its topics takes a step",
+    "not-named": "is served by {}, which has not named its topics: does it offer migrations?",
+}
+"""What is wrong with a bundle that a migration waits for, by its
+`control.migration.waiting_bundles.Cause`."""
+
 Told = Mapping[str, Any]
 """A migration as the API tells it (`control.migration.progress.Told`)."""
 
@@ -80,8 +90,9 @@ def _progress(told: Told) -> str:
     ]
     if total["began"]:
         parts.append(f"{total['began']} began there")
-    if written := total["stays"] - total["began"]:
-        parts.append(f"{written} stay there, as it has taken writes of them")
+    if kept := total["stays"] - total["began"]:
+        # Which is which, and where a topic has gone on to, the report says of each.
+        parts.append(f"{kept} stay there: written on green, or lost here")
     return f"{it['state']}, wave {wave(it)}: {', '.join(parts)}"
 
 
@@ -98,8 +109,12 @@ def _obstacles(told: Told) -> Iterator[str]:
     if it["unseen"] and not it["ended"]:
         bundles = format_count(it["unseen"], "bundle")
         yield f"{bundles} with topics not named by a broker yet: it cannot be complete before that"
+    for each in told["bundles"]:
+        yield f"{each['bundle']} {_BUNDLES[each['cause']].format(each['owner'])}"
     if not it["check"] and not it["ended"]:
         yield "migration.check is 0: no topic is looked at"
+    if told["still"]:
+        yield f"it has come no further since {moment(told['still'])}"
 
 
 def _next(told: Told, cluster: str, reported: bool) -> Iterator[str]:
@@ -107,6 +122,9 @@ def _next(told: Told, cluster: str, reported: bool) -> Iterator[str]:
     of = (it["id"], "--cluster", cluster)
     if (total["stays"] or total["errors"]) and not reported:
         yield command("migration", "report", *of)
+    for each in told["bundles"]:
+        if each["cause"] == "quarantined":
+            yield command("bundles", "readmit", each["bundle"], "--cluster", cluster, "--execute")
     if it["state"] == "paused":
         yield command("migration", "resume", *of, "--execute")
     if not it["check"] and not it["ended"]:

@@ -30,6 +30,7 @@ from control.listing import (
     read_namespace,
 )
 from control.migration.check import Blue, find_migration
+from control.migration.waiting_bundles import WaitingBundles
 from control.reports import newest_values
 from control.resources import ResourceFeed
 from control.rounds import ClusterRounds, RoundFeed, find_cluster, remember
@@ -40,6 +41,7 @@ from sinks.redis.answers.explanations import Explanations, Found
 from sinks.redis.answers.kept_plans import KeptPlans
 from sinks.redis.answers.outcomes import Outcomes
 from sinks.redis.bundle_index import BundleIndex
+from sinks.redis.leasing.leases import Leases
 from sinks.redis.migrations import Migrations
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import address, redis_client
@@ -96,6 +98,7 @@ class ControlPlane:
         self.urls = UrlStore(self._redis)
         self.plans = KeptPlans(self._redis)
         self.migrations, self.topics = Migrations(self._redis), TopicStore(self._redis)
+        self.waiting = WaitingBundles(self.migrations, self.store, Leases(self._redis))
         self._whys = Explanations(self._redis)
 
     def __enter__(self) -> Self:

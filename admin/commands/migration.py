@@ -207,5 +207,5 @@ def _look_closer(session: Session, all_of_them: list[dict[str, Any]]) -> Iterato
     """The command for each migration that waits for a person."""
     for each in all_of_them:
         it = each["migration"]
-        if it["state"] == "paused":
+        if it["state"] == "paused" or each["bundles"]:
             yield command("migration", "status", it["id"], "--cluster", session.cluster)

@@ -52,4 +52,4 @@ class MovedTopics:
         namespace is not.
         """
         done = (m for m in self._migrations.values() if m.state is MigrationState.COMPLETED)
-        return next((m.target for m in done if not is_system(topic) and m.takes_new(topic)), None)
+        return next((m.target for m in done if not is_system(topic) and m.has(topic)), None)

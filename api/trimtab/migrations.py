@@ -136,4 +136,5 @@ def _told(cluster: str, migration: str, context: InContext) -> Told:
 
 
 def _tell(migration: Migration, context: Context) -> Told:
-    return tell(migration, context.plane.migrations, time.time_ns() // 1_000_000)
+    plane = context.plane
+    return tell(migration, plane.migrations, time.time_ns() // 1_000_000, plane.waiting.find)

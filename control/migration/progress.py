@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from control.migration.waiting_bundles import STILL_MS, WaitingBundle
 from trimtab.explaining.words import format_count, name_some
 from trimtab.migration.kept import Migrations
 from trimtab.migration.life import MigrationState
@@ -42,6 +43,11 @@ class Told:
     namespaces: Mapping[str, Counts]
     ends: int | None
     """When the last topic will have left at the pace so far (epoch ms); None: not known."""
+    still: int
+    """When it last came further (epoch ms), if it stands still and nobody has paused it; else 0.
+    """
+    bundles: tuple[WaitingBundle, ...]
+    """The first bundles that it waits for, if it stands still."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -138,10 +144,13 @@ def wave_notes(
     early wave, and is in none, goes with the last."""
     if not waves:
         return
-    known = [each for each in namespaces() if overlap(each, scope)]
+    known = {each for each in namespaces() if overlap(each, scope)}
     named = set[str]()
     for number, wave in enumerate(waves, 1):
-        found = {each for each in known if any(overlap(each, part) for part in wave.scopes)}
+        # By name: a hundred waves may name a thousand topics each, and a cluster has as many
+        # namespaces.
+        parts = {namespace_of(part) for part in wave.scopes}
+        found = known if "" in parts else known & parts
         share = f" ({wave.share:.0%} of their topics)" if wave.share < 1 else ""
         yield f"note: wave {number}: {format_count(len(found), 'namespace')}{share}"
         named |= found
@@ -149,15 +158,24 @@ def wave_notes(
     yield f"note: last: what is in no wave, with all of {rest} that no wave names"
 
 
-def tell(migration: Migration, counting: Counting, now_ms: int) -> Told:
-    """A migration with its counts, read now."""
+def tell(
+    migration: Migration,
+    counting: Counting,
+    now_ms: int,
+    waiting: Callable[[Migration, int], tuple[WaitingBundle, ...]] = lambda *_: (),
+) -> Told:
+    """A migration with its counts, read now. ``waiting``: `WaitingBundles.find`."""
     counts = counting.counts(migration.cluster, migration.id)
     namespaces = {name: each for name, each in counts.items() if "/" in name}
     total = sum_up(*namespaces.values())
     ends = estimate_end(migration)
     # A migration that stands still is past the end that its pace so far promised.
     known = ends if ends is not None and ends > now_ms else None
-    return Told(migration, total, total.left, namespaces, known)
+    moves = migration.state in (MigrationState.RUNNING, MigrationState.ROLLING_BACK)
+    stands = moves and 0 < migration.moved <= now_ms - STILL_MS
+    still = migration.moved if stands else 0
+    bundles = waiting(migration, now_ms)
+    return Told(migration, total, total.left, namespaces, known, still, bundles)
 
 
 def report(told: Told, topics: Topics, most: int) -> Report:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -94,7 +94,13 @@ class Migrations:
     def unnamed(self, migration: Migration) -> int:
         """How many bundles of a migration's scope have an owner that has not named their topics of
         the waves so far, or no owner; read in pages."""
-        cluster, unnamed, after = migration.cluster, 0, ""
+        pages = self.bundles_in(migration)
+        return sum(not is_named for page in pages for is_named in page.values())
+
+    def bundles_in(self, migration: Migration) -> Iterator[dict[str, bool]]:
+        """The bundles of a migration's scope, in pages: whether an owner has named their topics of
+        the waves so far."""
+        cluster, after = migration.cluster, ""
         while names := self._index.after(cluster, after, _PAGE):
             after = names[-1]
             bundles = [name for name in names if is_bundle(name) and _concerns(migration, name)]
@@ -102,8 +108,10 @@ class Migrations:
                 with translate_errors(self._client):
                     # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
                     said: Any = self._client.hmget(named_key(cluster, migration.id), bundles)
-                unnamed += sum(text is None or _whole(text) < migration.wave for text in said)
-        return unnamed
+                yield {
+                    bundle: text is not None and _whole(text) >= migration.wave
+                    for bundle, text in zip(bundles, said, strict=True)
+                }
 
     def counts(self, cluster: str, migration: str) -> dict[str, Counts]:
         """The counts of a migration's topics, by wave (a number) or namespace."""

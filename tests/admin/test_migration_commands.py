@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from admin import cli
 from admin.migration_notes import notes, waiting, waits_for, why
 from control.migration.progress import tell
+from control.migration.waiting_bundles import Cause, WaitingBundle
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from tests.api.prompt_job import PromptJob, run_prompt_job
@@ -40,10 +41,12 @@ class Counted:
         return {"0": self._counts, "t/one": self._counts}
 
 
-def say(it: Migration, counts: Counts = SOME, now_ms: int = NOW) -> list[str]:
+def say(
+    it: Migration, counts: Counts = SOME, now_ms: int = NOW, bundles: tuple[WaitingBundle, ...] = ()
+) -> list[str]:
     """The notes of a migration as the API tells it."""
-    told: dict[str, Any] = msgspec.to_builtins(tell(it, Counted(counts), now_ms))
-    return notes(told, "blue")
+    told = tell(it, Counted(counts), now_ms, lambda *_: bundles)
+    return notes(msgspec.to_builtins(told), "blue")
 
 
 def test_the_first_lines_say_what_goes_where_and_how_far_it_is() -> None:
@@ -59,9 +62,9 @@ def test_the_first_lines_say_what_goes_where_and_how_far_it_is() -> None:
 @pytest.mark.parametrize(
     ("stays", "began", "said"),
     [
-        (3, 0, ", 3 stay there, as it has taken writes of them"),
+        (3, 0, ", 3 stay there: written on green, or lost here"),
         (3, 3, ", 3 began there"),
-        (3, 1, ", 1 began there, 2 stay there, as it has taken writes of them"),
+        (3, 1, ", 1 began there, 2 stay there: written on green, or lost here"),
     ],
 )
 def test_what_began_on_green_is_told_apart_from_what_it_took_writes_of(
@@ -96,6 +99,31 @@ def test_what_holds_a_migration_up_is_said_with_what_to_type() -> None:
     ]
 
 
+def test_a_migration_that_stands_still_names_what_it_waits_for_and_what_to_type() -> None:
+    bundle = "t/one/0x00000000_0xffffffff"
+    told = {
+        Cause.QUARANTINED: "is quarantined, as owner after owner died: none of its topics",
+        Cause.NO_OWNER: "has no owner: none of its topics",
+        Cause.NO_LEASE: "is of b:1, which is not alive: none of its topics",
+        Cause.NOT_LOADED: "is given to b:1, which does not serve it yet: none of its topics",
+        Cause.NOT_NAMED: "is served by b:1, which has not named its topics",
+    }
+    found = tuple(WaitingBundle(bundle, cause, "b:1") for cause in Cause)
+    lines = say(replace(RUNNING, moved=1), bundles=found)[2:]
+    for line, said in zip(lines, told.values(), strict=False):
+        assert line.startswith(f"{bundle} {said}")
+    assert lines[-2:] == [
+        "it has come no further since 1970-01-01T00:00:00.001+00:00",
+        f"Next: trimtab bundles readmit {bundle} --cluster blue --execute",
+    ]
+
+
+def test_who_has_paused_a_migration_is_not_told_that_it_stands_still() -> None:
+    paused = replace(RUNNING, moved=1).after(MigrationEvent.PAUSE)
+    assert not any("no further" in line for line in say(paused))
+    assert not any("no further" in line for line in say(replace(RUNNING, moved=NOW - 1)))
+
+
 @pytest.mark.parametrize(
     ("it", "said"),
     [
@@ -115,7 +143,7 @@ def test_an_end_that_has_passed_is_not_told() -> None:
     assert say(it, now_ms=NOW)[-1] == (
         "the last topic leaves at 1970-01-01T00:04:00.000+00:00 at this pace"
     )
-    assert len(say(it, now_ms=5 * NOW)) == 2
+    assert not any("the last topic" in line for line in say(it, now_ms=5 * NOW))
 
 
 def waiting_row(**members: object) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from simulation.traffic.crowd import SUBSCRIPTION
 from simulation.traffic.frames import NONE, Message
 from simulation.traffic.green import Green
 from tests.support.waiting import eventually
+from tests.support.waves import is_in
 from tests.traffic.fleet import CrowdProcess
 from tests.traffic.land import Land, crowded, land
 from tests.traffic.watching import PATIENCE_S, await_clusters, await_state, names, settle
@@ -105,7 +106,7 @@ def backlog_holds(it: Land, kills: int) -> None:
 
 
 def gated(folder: Path, topics: list[str], namespaces: int, kills: int) -> None:
-    first = next(each for each in topics if Wave((CLUSTER,), 0.5).has(each))
+    first = next(each for each in topics if is_in(Wave((CLUSTER,), 0.5), each))
     with (
         land(folder, namespaces) as it,
         Client(it.blue.urls.brokerServiceUrl, "reader") as client,

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.migrations import RUNNING
+from tests.support.waves import is_in, takes_new, wave_of
 from trimtab.migration.flaws import scope_flaws
 from trimtab.migration.life import ONWARD, MigrationState
 from trimtab.migration.migration import Counts, Gate, Migration, Wave
@@ -178,7 +179,7 @@ def test_a_topic_takes_all_of_its_partitions_along() -> None:
         waves = (Wave((TOPIC,), 0.5), Wave(("public/orders",), 0.5))
         topic = f"{TOPIC}{number}"
         it = replace(RUNNING, waves=waves)
-        assert {it.wave_of(f"{topic}-partition-{n}") for n in range(9)} == {it.wave_of(topic)}
+        assert {wave_of(it, f"{topic}-partition-{n}") for n in range(9)} == {wave_of(it, topic)}
 
 
 def test_a_partition_alone_is_no_scope() -> None:
@@ -192,38 +193,38 @@ def test_a_partition_alone_is_no_scope() -> None:
 def test_a_topic_is_in_the_first_wave_that_has_it() -> None:
     waves = (Wave(("public/stock",)), Wave((CLUSTER,), 0.5), Wave(("public/orders",)))
     it = replace(RUNNING, waves=waves)
-    assert it.wave_of(OTHERS[1]) == 0
-    assert {it.wave_of(f"persistent://public/orders/{n}") for n in range(20)} == {1, 2}
-    assert {it.wave_of(f"persistent://public/other/{n}") for n in range(20)} == {1, 3}
+    assert wave_of(it, OTHERS[1]) == 0
+    assert {wave_of(it, f"persistent://public/orders/{n}") for n in range(20)} == {1, 2}
+    assert {wave_of(it, f"persistent://public/other/{n}") for n in range(20)} == {1, 3}
     assert it.last_wave == 3
 
 
 def test_a_share_of_topics_is_a_share_of_the_ring() -> None:
     wave = Wave((CLUSTER,), 0.25)
-    taken = sum(wave.has(f"persistent://public/orders/{number}") for number in range(4000))
+    taken = sum(is_in(wave, f"persistent://public/orders/{number}") for number in range(4000))
     assert 900 < taken < 1100
-    assert not Wave((CLUSTER,), 0.0).has(TOPIC)
+    assert not is_in(Wave((CLUSTER,), 0.0), TOPIC)
 
 
 @pytest.mark.parametrize("state", MigrationState)
 def test_new_topics_of_a_migrated_scope_are_created_on_green(state: MigrationState) -> None:
     it = replace(at(state), scope="public/orders")
-    assert it.takes_new(TOPIC) is (state in ONWARD)
-    assert not it.takes_new(OTHERS[1])
+    assert takes_new(it, TOPIC) is (state in ONWARD)
+    assert not takes_new(it, OTHERS[1])
 
 
 def test_topics_that_had_migrated_before_do_not_count_for_the_whole() -> None:
     whole = replace(RUNNING, apart=("public/orders", OTHERS[1]))
     left = [TOPIC, PARTITION, OTHERS[0], OTHERS[2], OTHERS[1], f"{OTHERS[1]}-partition-0"]
-    assert not any(whole.has(topic) or whole.takes_new(topic) for topic in left)
-    assert whole.takes_new("persistent://public/stock/bolts")
+    assert not any(whole.has(topic) or takes_new(whole, topic) for topic in left)
+    assert takes_new(whole, "persistent://public/stock/bolts")
     touched = [s for s in ("public/orders", "public/stock", OTHERS[1], TOPIC) if whole.touches(s)]
     assert touched == ["public/stock"]
 
 
 def test_new_topics_of_a_wave_that_waits_are_created_on_blue() -> None:
     it = replace(RUNNING, waves=(Wave(("public/stock",)),))
-    assert (it.takes_new(OTHERS[1]), it.takes_new(TOPIC)) == (True, False)
+    assert (takes_new(it, OTHERS[1]), takes_new(it, TOPIC)) == (True, False)
 
 
 def test_counts_add_up() -> None:

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.migration.known import KnownTopics
+from control.migration.progress import wave_notes
 from tests.support.migrations import GREEN
+from tests.support.waves import takes_new, wave_of
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Wave
 from trimtab.migration.scope_index import ScopeIndex
-from trimtab.migration.scopes import CLUSTER
+from trimtab.migration.scopes import CLUSTER, overlap
 
 TOPICS = [
     f"persistent://{namespace}/{name}{part}"
@@ -57,10 +59,24 @@ def test_the_index_finds_what_a_walk_finds(
             name for name, each in now.items() if each.has(topic)
         ]
         for each in having:
-            assert index.wave_of(each, topic) == each.wave_of(topic)
+            assert index.wave_of(each, topic) == wave_of(each, topic)
         taking = index.taking(topic)
-        assert (taking is not None) == any(each.takes_new(topic) for each in now.values())
-        assert taking is None or taking.takes_new(topic)
+        assert (taking is not None) == any(takes_new(each, topic) for each in now.values())
+        assert taking is None or takes_new(taking, topic)
+
+
+@given(
+    st.sampled_from(SCOPES), WAVES, st.lists(st.sampled_from(["t/a", "t/b", "t/c"]), unique=True)
+)
+def test_the_notes_of_waves_name_the_namespaces_that_a_walk_finds(
+    scope: str, waves: tuple[Wave, ...], namespaces: list[str]
+) -> None:
+    known = [each for each in namespaces if overlap(each, scope)]
+    counts = [
+        sum(any(overlap(each, part) for part in wave.scopes) for each in known) for wave in waves
+    ]
+    said = [*wave_notes(scope, waves, lambda: namespaces)][: len(waves)]
+    assert [int(line.split()[3]) for line in said] == counts
 
 
 class Walked(tuple[str, ...]):
@@ -88,4 +104,15 @@ def test_scopes_are_walked_once_however_many_topics_are_asked_for() -> None:
             [(_, migration)] = known.unlisted("t/ns/0x00000000_0xffffffff", [topic])
             assert known.wave_of(migration, topic) == 10
             assert known.taking(topic) is migration
+    assert Walked.walks == len(waves)
+
+
+def test_the_scopes_of_waves_are_walked_once_however_many_namespaces_there_are() -> None:
+    waves = tuple(
+        Wave(Walked(f"persistent://t/ns-{number}/{wave}" for number in range(1000)))
+        for wave in range(100)
+    )
+    Walked.walks = 0
+    notes = list(wave_notes(CLUSTER, waves, lambda: [f"t/ns-{number}" for number in range(1000)]))
+    assert notes[0] == "note: wave 1: 1000 namespaces"
     assert Walked.walks == len(waves)

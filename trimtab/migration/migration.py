@@ -5,15 +5,13 @@ Replaced, never changed. In Redis and on Kafka it stands as JSON with these name
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any, Final
-from zlib import crc32
 
 from trimtab.migration.life import TRANSITIONS, MigrationEvent, MigrationState
-from trimtab.migration.scopes import covers, overlap, scopes_of, whole_topic
+from trimtab.migration.scopes import covers, overlap, scopes_of
 from trimtab.migration.topic_life import LEFT, TopicState
 
 RING: Final = 1 << 32
@@ -50,12 +48,6 @@ class Wave:
     share: float = 1.0
     """0.05: a twentieth of them, as a first try."""
 
-    def has(self, topic: str) -> bool:
-        """Whether a topic is in this wave, if it was in none before."""
-        covered = any(covers(scope, topic) for scope in self.scopes)
-        # All partitions of a topic together.
-        return covered and crc32(whole_topic(topic).encode()) < self.share * RING
-
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -85,7 +77,8 @@ class Counts:
     """Steps tried, and how many of them failed."""
     errors: int = 0
     began: int = 0
-    """How many of ``stays`` began on green; green has taken writes of the others."""
+    """How many of ``stays`` began on green; the others have writes there, or may
+    have: green has taken some, or has sent the topic on; or blue has lost it."""
 
     @property
     def left(self) -> int:
@@ -173,12 +166,6 @@ class Migration:
         # Asked for each topic of a bundle: without a walk through `covers`.
         return bool(self.apart) and not set(scopes_of(scope)).isdisjoint(self.apart)
 
-    def wave_of(self, topic: str) -> int:
-        """The wave, from 0, of a topic in the scope. A walk through all scopes of the waves; for
-        many topics: `trimtab.migration.scope_index`."""
-        numbers = (number for number, wave in enumerate(self.waves) if wave.has(topic))
-        return next(numbers, len(self.waves))
-
     @property
     def last_wave(self) -> int:
         """The number of the wave of all that is in no other."""
@@ -188,17 +175,6 @@ class Migration:
     def total(self) -> Counts:
         """All waves together."""
         return sum_up(*self.counts)
-
-    def takes_new(self, topic: str, wave_of: Callable[[Migration, str], int] | None = None) -> bool:
-        """Whether a topic that does not exist yet is created on green. ``wave_of``: what finds its
-        wave faster."""
-        if not self.has(topic):
-            return False
-        if self.state is MigrationState.COMPLETED:
-            return True
-        open_now = self.state in (MigrationState.RUNNING, MigrationState.PAUSED)
-        find = wave_of or Migration.wave_of
-        return open_now and find(self, topic) <= self.wave
 
 
 def sum_up(*counts: Counts) -> Counts:

@@ -8,11 +8,13 @@ the four scopes that it can be in.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from zlib import crc32
 
+from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import RING, Migration, Wave
 from trimtab.migration.scopes import scopes_of, whole_topic
+from trimtab.migration.topic_life import MAY_ENLIST
 
 
 class WaveIndex:
@@ -27,7 +29,8 @@ class WaveIndex:
                 self._numbers[scope].append(number)
 
     def wave_of(self, topic: str) -> int:
-        """`Migration.wave_of`."""
+        """The wave, from 0, of a topic in the scope: the first that has it."""
+        # All partitions of a topic together.
         where = crc32(whole_topic(topic).encode())
         numbers = (
             number
@@ -62,9 +65,14 @@ class ScopeIndex:
 
     def taking(self, topic: str) -> Migration | None:
         """The migration by which a topic is created on green that does not exist yet."""
-        found: Iterable[Migration] = self.having(topic)
-        return next((each for each in found if each.takes_new(topic, self.wave_of)), None)
+        return next((each for each in self.having(topic) if self._takes_new(each, topic)), None)
+
+    def _takes_new(self, migration: Migration, topic: str) -> bool:
+        if migration.state is MigrationState.COMPLETED:
+            return True
+        is_open = migration.state in MAY_ENLIST
+        return is_open and self.wave_of(migration, topic) <= migration.wave
 
     def wave_of(self, migration: Migration, topic: str) -> int:
-        """`Migration.wave_of`; ``migration`` is one of these."""
+        """The wave, from 0, of a topic in the scope of ``migration``, which is one of these."""
         return self._waves[migration.id].wave_of(topic)

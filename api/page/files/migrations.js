@@ -50,7 +50,7 @@ const openOnes = () =>
 const summaryOf = (id) =>
   byId("migration-list").querySelector(`[data-id="${CSS.escape(id)}"] summary`);
 
-function card({ migration, total, left, namespaces, ends }, open) {
+function card({ migration, total, left, namespaces, ends, bundles }, open) {
   const topics = left + total.migrated;
   const names = Object.keys(namespaces).sort();
   return el(`li.plan.${migration.state}`, {},
@@ -64,10 +64,11 @@ function card({ migration, total, left, namespaces, ends }, open) {
       `wave ${migration.wave + 1} of ${migration.waves.length + 1}`,
       `${some(total.backlog, "message")} left on blue`,
       total.began ? `${number(total.began)} began on green` : "",
-      total.stays > total.began ? `${number(total.stays - total.began)} stay there, written` : "",
+      total.stays > total.began ? `${number(total.stays - total.began)} stay there` : "",
       end(migration, ends),
     ].filter(Boolean).join(", ")),
     why(migration) && el("p", {}, why(migration)),
+    bundles.length > 0 && el("p", {}, `It waits for ${bundles.map(waited).join(", ")}`),
     names.length > 0 && el("details", { "data-id": migration.id, open: open.has(migration.id) },
       el("summary", {}, some(names.length, "namespace")),
       el("ul.shares", {}, ...names.map((name) => namespace(name, namespaces[name])))));
@@ -80,6 +81,10 @@ function why({ state, stopped, why: text }) {
   if (state === "running" && text) return `The next wave waits: ${text}`;
   return text && `Rolled back: ${text}`;
 }
+
+/** A bundle whose topics take no step, and why. */
+const waited = ({ bundle, cause, owner }) =>
+  `${bundle} (${[word(cause), owner].filter(Boolean).join(", ")})`;
 
 function end(migration, ends) {
   if (migration.ended) return `ended ${time(migration.ended)}`;

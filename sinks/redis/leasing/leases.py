@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -89,6 +90,16 @@ class Leases:
         """Whether this broker is alive."""
         with translate_errors(self._client):
             return bool(self._client.exists(lease_key(cluster, broker)))
+
+    def held(self, cluster: str, brokers: Sequence[str]) -> set[str]:
+        """Those of some brokers that are alive, a few hundred at most."""
+        if not brokers:
+            return set()
+        with translate_errors(self._client):
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            leases: Any = self._client.mget([lease_key(cluster, broker) for broker in brokers])
+        found = zip(brokers, leases, strict=True)
+        return {broker for broker, lease in found if lease is not None}
 
     def alive(self, cluster: str) -> set[str]:
         """Brokers that hold a lease, found one after another: not a snapshot of one moment."""
