@@ -237,9 +237,9 @@ class Mover:
         if case is None or epoch is None:
             return
 
-        def ask(event: TopicEvent | None, left: Left) -> TopicOutcome:
+        def ask(event: TopicEvent | None, left: Left, gone: str = "") -> TopicOutcome:
             change = self._records.change(bundle, epoch, topic, event, case.migration, left)
-            [outcome] = self._records.ask(bundle, change)
+            [outcome] = self._records.ask(bundle, msgspec.structs.replace(change, gone=gone))
             return outcome
 
         step, began = case.step, self._clock()

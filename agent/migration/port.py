@@ -17,6 +17,16 @@ class TopicLost(CannotMigrate):
     its storage was lost, or its users deleted it. Green keeps it, and operators are told."""
 
 
+class TopicGone(CannotMigrate):
+    """A migration from green has sent a topic's clients on, to a third cluster: writes may be there
+    that green did not take. It stays there, and operators are told where."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"it has gone on from green to {where}")
+        self.where = where
+        """The web service of the third cluster."""
+
+
 class AskAgain(Exception):
     """It is not settled yet where a new topic is created: have the client ask again, in a fraction
     of a second."""
@@ -97,8 +107,8 @@ class Migrating(Protocol):
         ``POST .../terminate`` with the last message's position; what it had not taken a write of
         is then deleted there. False leaves the topic on green as it was.
 
-        Raises TopicLost, after it made sure that green serves the topic: an earlier attempt may
-        have ended it there.
+        Raises TopicGone if green sends its clients on; and TopicLost, after it made sure that green
+        serves the topic: an earlier attempt may have ended it there.
         """
         ...
 

@@ -18,12 +18,12 @@ crashes after the record finds it when the bundle is loaded (`restore`), before 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 
 from agent.migration.left import NOTHING_LEFT, Left, left_in, left_to_read, left_to_replicate
-from agent.migration.port import Migrating, TopicLost
+from agent.migration.port import Migrating, TopicGone, TopicLost
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target
 from trimtab.migration.steps import Step, next_step
@@ -32,8 +32,14 @@ from trimtab.wire.topics import TopicOutcome, TopicRecord, TopicRefused
 
 log = structlog.get_logger()
 
-Ask = Callable[[TopicEvent | None, Left], TopicOutcome]
-"""Has the store change the topic's record, or only what is left in it; raises Closed."""
+
+class Ask(Protocol):
+    """Has the store change the topic's record, or only what is left in it; raises Closed."""
+
+    def __call__(self, event: TopicEvent | None, left: Left, gone: str = "") -> TopicOutcome:
+        """``gone``: where a topic that stays has gone on to from green."""
+        ...
+
 
 _ELSEWHERE: Final = frozenset({TopicRefused.NOT_OWNER, TopicRefused.NO_LEASE})
 """Refusals that say that another broker goes on: what this one does with the topic is over."""
@@ -152,6 +158,12 @@ def _take_back(broker: Migrating, case: Case, ask: Ask) -> None:
         return
     try:
         is_back = broker.take_back(case.topic, case.green)
+    except TopicGone as error:
+        log.warning(
+            "a rollback leaves a topic where it has gone", topic=case.topic, cause=str(error)
+        )
+        ask(TopicEvent.STAY, left_in(case.record), error.where)
+        return
     except TopicLost as error:
         # Who had not read it all is kept: only a backup of blue has what they lack.
         left = left_in(case.record)

@@ -93,6 +93,8 @@ LOST: Final = (
     "read is in a backup of blue alone: send that to green"
 )
 """Of a topic that could not come back, and what there is to do."""
+GONE: Final = "it has gone on from green to {}, and stays there: look for it there"
+"""Of a topic that a rollback found to have gone on."""
 MOST_SCOPES: Final = 20
 """Scopes that one note names. More: too many to read."""
 
@@ -210,10 +212,17 @@ def _row(topic: str, record: TopicRecord) -> TopicTold:
         subscriptions=record.subscriptions,
         regions=record.regions,
         more=record.more,
-        problem=record.problem or (LOST if record.lost else ""),
+        problem=record.problem or _stays_as(record),
         began=record.began,
         lost=record.lost,
     )
+
+
+def _stays_as(record: TopicRecord) -> str:
+    """What there is to know of a topic that stays."""
+    if record.lost:
+        return LOST
+    return GONE.format(record.gone) if record.gone else ""
 
 
 def _lacking(row: TopicTold) -> int:

@@ -47,6 +47,8 @@ class GivenBack(msgspec.Struct, frozen=True):
     """False: it has taken a write, and keeps the topic."""
     subscriptions: tuple[str, ...] = ()
     """All that it had, those too that began there."""
+    gone: str = ""
+    """The web service to which a migration from there sends its clients, if one does."""
 
 
 class _Stats(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
-from agent.migration.port import AskAgain, CannotMigrate, TopicLost
+from agent.migration.port import AskAgain, CannotMigrate, TopicGone, TopicLost
 from agent.reports.host import HostUsage
 from simulation.traffic.attached import Key
 from simulation.traffic.broker import TrafficBroker
@@ -119,6 +119,8 @@ class MigratingBroker(TrafficBroker):
         self._check_lost(target, topic)
         with self._asking(topic):
             given = self._green(target).give_back(topic, self.home)
+        if given.gone:
+            raise TopicGone(given.gone)
         if given.ended:
             with self._changing(topic) as known:
                 for name in given.subscriptions:
@@ -155,8 +157,9 @@ class MigratingBroker(TrafficBroker):
         with self.desk.lock:
             is_here = log.look(topic) is not None
             with self._changing(topic, make=True) as known:
-                if known.written or self._has_gone_on(known, target, is_here=is_here):
-                    return GivenBack(ended=False)
+                gone = self._gone_on(known, target, is_here=is_here)
+                if gone is not None or known.written:
+                    return GivenBack(ended=False, gone="" if gone is None else gone.web)
                 after = self._give_up(known, target)
                 names = log.subscriptions(after)
         self._send_all_to(after)
@@ -166,20 +169,20 @@ class MigratingBroker(TrafficBroker):
         after = self.desk.log.step(topic, Step.TERMINATE, target)
         return self.desk.log.step(after, Step.REMOVE, target)
 
-    def _has_gone_on(self, topic: Topic, home: Target, *, is_here: bool) -> bool:
-        """Whether the topic's clients are sent to another cluster than ``home``, by the file or by
-        the record, which is written first; raises CannotMigrate while they may be soon.
-        ``is_here``: the file knew of it before."""
+    def _gone_on(self, topic: Topic, home: Target, *, is_here: bool) -> Target | None:
+        """Where the topic's clients are sent if that is not ``home``, by the file or by the record,
+        which is written first; raises CannotMigrate while they may be soon. ``is_here``: the file
+        knew of it before."""
         if topic.standing is not Standing.ACTIVE:
-            return not is_same_cluster(topic.urls, home)
+            return None if is_same_cluster(topic.urls, home) else topic.urls
         if topic.name in self.desk.withheld:
             raise CannotMigrate(f"{topic.name} is about to go on to another cluster")
         try:
-            return self._green_for(topic.name) is not None
+            return self._green_for(topic.name)
         except AskAgain as error:
             if is_here:
                 # New ones begin elsewhere; this one does not.
-                return False
+                return None
             raise CannotMigrate(str(error)) from error
 
     def create(self, topic: str) -> bool:

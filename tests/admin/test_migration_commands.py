@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from admin import cli
 from admin.migration_notes import notes, waiting, waits_for, why
-from control.migration.progress import tell
+from control.migration.progress import report, tell
 from control.migration.waiting_bundles import Cause, WaitingBundle
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
@@ -172,6 +172,29 @@ def waiting_row(**members: object) -> dict[str, Any]:
 def test_a_topic_says_who_has_still_to_get_messages_of_it(row: dict[str, Any], said: str) -> None:
     assert waits_for(row) == said
     assert waiting([row]) == [f"persistent://t/one/x waits for {said}"] * bool(said)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({}, ""),
+        ({"gone": "http://teal:8080"}, "it has gone on from green to http://teal:8080"),
+        ({"lost": True}, "blue has lost it, so green keeps it"),
+        ({"gone": "http://teal:8080", "problem": "no answer"}, "no answer"),
+    ],
+)
+def test_a_report_says_of_each_topic_that_stays_why_and_where(
+    members: dict[str, Any], said: str
+) -> None:
+    record = TopicRecord(state=TopicState.MIGRATED, migration="m", stays=True, **members)
+
+    class Topics:
+        def of_namespace(self, *_: str) -> Iterator[tuple[str, TopicRecord]]:
+            yield "persistent://t/one/x", record
+
+    [row] = report(tell(RUNNING, Counted(SOME), NOW), Topics(), 5).stays
+    assert row.problem.startswith(said)
+    assert bool(row.problem) == bool(said)
 
 
 @pytest.fixture(scope="module")

@@ -306,6 +306,26 @@ def test_a_topic_comes_back_without_a_green_that_is_given_up(place: Place, state
 
 
 @pytest.mark.parametrize("state", ["terminated", "draining", "migrated"])
+def test_a_rollback_writes_down_where_a_topic_has_gone_on_to(place: Place, state: str) -> None:
+    log = place.storage.topic(ONE, slow=0, done=9)
+    log.written = 0 if state == "migrated" else 9
+    place.migrate()
+    while place.state() != state:
+        place.look()
+    place.storage.gone[ONE] = "http://teal:8080"
+    place.migrate(MigrationState.ROLLING_BACK)
+    with capture_logs() as lines:
+        assert place.look() == ["take back one"]
+    assert [line["topic"] for line in lines] == [ONE]
+    log.subscriptions["slow"] = 9
+    place.look()
+    told = place.store.records[ONE]
+    assert (told.state, told.stays, told.gone) == ("migrated", True, "http://teal:8080")
+    counts = place.store.counts("m")["0"]
+    assert (counts.errors, counts.stays) == (0, 1)
+
+
+@pytest.mark.parametrize("state", ["terminated", "draining", "migrated"])
 def test_a_topic_that_blue_has_lost_stays_on_green_in_a_rollback(place: Place, state: str) -> None:
     """The step failed at every look, and the rollback never ended."""
     log = place.storage.topic(ONE, slow=0, done=9)

@@ -342,6 +342,20 @@ def test_a_record_says_that_blue_had_lost_the_topic(place: Place) -> None:
     assert noted.record == lost.record
 
 
+def test_a_record_says_where_a_topic_that_stays_has_gone_on_to(place: Place) -> None:
+    place.migrate(MigrationState.ROLLING_BACK)
+    place.put(record(TopicState.DRAINING, backlog=2))
+    stays = place.ask("stay", "draining", backlog=2, gone="http://teal:8080")
+    gone = {"stays": True, "gone": "http://teal:8080"}
+    assert stays.record == record(TopicState.DRAINING, backlog=2, **gone)
+    assert place.ask(None, "draining").record == record(TopicState.DRAINING, **gone)
+    place.migrate(MigrationState.ROLLED_BACK)
+    place.migrate(id="later")
+    later = place.ask("enlist", "draining", migration="later").record
+    assert later is not None
+    assert (later.gone, later.via) == ("http://teal:8080", "m")
+
+
 def test_a_wave_that_waits_is_not_begun(place: Place) -> None:
     place.migrate()
     assert place.ask("enlist", wave=1).accepted

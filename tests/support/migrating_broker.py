@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from agent.example_broker import holds
-from agent.migration.port import CannotMigrate, TopicLost
+from agent.migration.port import CannotMigrate, TopicGone, TopicLost
 from tests.agent.support import Recorder
 from trimtab.migration.migration import Target
 
@@ -38,6 +38,8 @@ class Storage:
     green: dict[str, int] = field(default_factory=dict)
     """Topic to how many messages green has taken."""
     ended_on_green: set[str] = field(default_factory=set)
+    gone: dict[str, str] = field(default_factory=dict)
+    """Topic to the cluster to which a migration from green sends its clients."""
     subscribed_on_green: dict[str, set[str]] = field(default_factory=dict)
 
     def topic(self, name: str, **subscriptions: int) -> Log:
@@ -99,6 +101,8 @@ class MigratingBroker(Recorder):
         assert target.web
         if topic not in self.storage.blue and topic not in self.storage.removed:
             raise TopicLost(f"blue has nothing of {topic}")
+        if topic in self.storage.gone:
+            raise TopicGone(self.storage.gone[topic])
         if self.storage.green.get(topic, 0):
             return False
         self.storage.green.pop(topic, None)

@@ -137,6 +137,7 @@ class TopicShelf:
             effect = TRANSITIONS[state][change.event]
             stays = effect.state is not TopicState.ACTIVE and (stays or effect.stays)
             state = effect.state
+        via = _via(change, before, stays)
         after = TopicRecord(
             state=state,
             migration=change.migration,
@@ -152,7 +153,8 @@ class TopicShelf:
             or (change.event not in MAKING and before.began),
             back=change.event is TopicEvent.REOPEN or (change.event is None and before.back),
             lost=change.event is TopicEvent.LOSE or (change.event not in MAKING and before.lost),
-            via=_via(change, before, stays),
+            gone=change.gone or (before.gone if via or change.event not in MAKING else ""),
+            via=via,
             problem=change.problem,
         )
         self._count(change.topic, before, -1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.migration.port import AskAgain, CannotMigrate
+from agent.migration.port import AskAgain, CannotMigrate, TopicGone
 from control.migration.cycles import Going
 from control.migration.green import green_flaws
 from control.migration.green_admin import ask
@@ -66,7 +66,9 @@ def test_a_rollback_leaves_a_topic_that_has_gone_on_from_green_though_green_took
     for home in green.homes:
         # Asked of any broker, and again, as its answer may be lost.
         green.give(home)
-        assert not owner(blue).take_back(TOPIC, green.urls)
+        with pytest.raises(TopicGone) as gone:
+            owner(blue).take_back(TOPIC, green.urls)
+        assert gone.value.where == teal.urls.web
     send(client, producer, 1)
     arrived(inbox, 2)
     assert (inbox.got, consumer.cluster) == (texts(0, 1), "teal")
@@ -78,7 +80,8 @@ def test_a_topic_whose_record_sends_it_on_stays_before_its_broker_has_followed(
 ) -> None:
     hand_on(green, blue, attached(client, Inbox()))
     green.gone[TOPIC] = teal.urls
-    assert not owner(blue).take_back(TOPIC, green.urls)
+    with pytest.raises(TopicGone, match=teal.urls.web):
+        owner(blue).take_back(TOPIC, green.urls)
     assert standing(green) is Standing.ACTIVE
 
 

@@ -56,6 +56,9 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """It was taken back from green, and is active again: its owner opens it."""
     lost: bool = False
     """It stays on green because blue had lost it when a rollback asked for it."""
+    gone: str = ""
+    """It stays, and has gone on from green: the web service of the cluster where green's own
+    migration has sent its clients."""
     via: str = ""
     """The id of the migration to whose green its producers have gone, if that is an earlier one: it
     stayed there when that was rolled back, and ``migration`` counts it."""
@@ -92,6 +95,8 @@ class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """All that have some of it, as far as a record names them."""
     regions: tuple[Waiting, ...] = ()
     more: int = 0
+    gone: str = ""
+    """With STAY: where green has sent the topic's clients on; empty if it has not."""
     problem: str = ""
     """Why a step failed, in LONGEST_PROBLEM characters at most."""
 

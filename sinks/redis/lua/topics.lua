@@ -3,7 +3,7 @@
 --
 -- KEYS: open. The cluster's other keys differ from it in their last part, so they are on the same node.
 -- ARGV: the call as JSON, {broker, session, changes, named}. A change is {topic, bundle, position, epoch, migration,
---       expect, event, wave, backlog, subscription, subscriptions, regions, more, problem}; without an event only those
+--       expect, event, wave, backlog, subscription, subscriptions, regions, more, gone, problem}; without an event only those
 --       from backlog on are noted. Named are bundles whose topics are all enlisted: {bundle, epoch, migration, wave}.
 -- Returns {"done", the outcomes as JSON}: a list of {topic, reason, record}, the record as JSON text that stands
 --       now; or {"closed", why}, {"isolated", "1 of 2"}.
@@ -175,6 +175,7 @@ local function written(topic)
     .. (topic.began and ',"began":true' or "")
     .. (topic.back and ',"back":true' or "")
     .. (topic.lost and ',"lost":true' or "")
+    .. (topic.gone ~= "" and ',"gone":' .. cjson.encode(topic.gone) or "")
     .. (topic.via ~= "" and ',"via":' .. cjson.encode(topic.via) or "")
     .. (topic.problem ~= "" and ',"problem":' .. cjson.encode(topic.problem) or "") .. "}"
 end
@@ -190,6 +191,7 @@ local function write(change, topic, state, stays)
     began = change.event == "start-on-green" or not is_new and topic.began,
     back = change.event == "reopen" or not change.event and topic.back,
     lost = change.event == "lose" or not is_new and topic.lost,
+    gone = change.gone or (stayed or not is_new) and topic.gone or "",
     via = (stayed or not is_new) and topic.via or stayed and topic.migration or "",
     backlog = change.backlog or 0, subscription = change.subscription or "",
     subscriptions = change.subscriptions or {}, regions = change.regions or {}, more = change.more or 0,
