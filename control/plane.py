@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from threading import Lock
 from types import TracebackType
@@ -248,7 +249,8 @@ class ControlPlane:
             namespaces=lambda: self.index.namespaces(intent.cluster),
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
-        blue = Blue(memory.appended, urls, existing.namespaces, memory.migrations)
+        left = partial(self._left_on_green, intent.cluster)
+        blue = Blue(memory.appended, urls, existing.namespaces, memory.migrations, left)
         migration = find_migration(intent, blue, self._access)
         flaws = list(object_to(intent, last, memory, existing))
         flaws += migration.flaws() if migration is not None else ()
@@ -259,6 +261,10 @@ class ControlPlane:
             full = last.settings().round.overloaded_threshold
             notes += migration.notes(whole_load(last.regular.summary), full)
         return notes
+
+    def _left_on_green(self, cluster: str, namespace: str, topics: Sequence[str]) -> set[str]:
+        found = self.topics.named(cluster, namespace, topics)
+        return {topic for topic, record in found.items() if record.stays}
 
     def migrations_of(self, last: ClusterRounds) -> KeptMigrations:
         """The cluster's migrations, and where its topics would go."""

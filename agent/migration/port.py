@@ -103,9 +103,9 @@ class Migrating(Protocol):
         none was taken, and that none can be. Subscriptions that began on green exist here, from the
         end on, before it is True: what is written here next must wait for their consumers.
 
-        In this order, as a write between question and end would be lost. A real Pulsar answers
-        ``POST .../terminate`` with the last message's position; what it had not taken a write of
-        is then deleted there. False leaves the topic on green as it was.
+        In this order, as a write between question and end would be lost. A Pulsar cannot open a
+        topic that was ended: it is asked before, and a write in between fails the step
+        (`simulation.traffic.pulsar_green`). False leaves the topic on green as it was.
 
         Raises TopicGone if green sends its clients on; and TopicLost, after it made sure that green
         serves the topic: an earlier attempt may have ended it there.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from control.migration.cycles import Going
 from control.migration.green import find_green, find_scope, green_flaws, green_notes
 from control.migration.green_admin import Ask, asking
+from control.migration.green_topics import kind_notes, topic_notes
 from control.migration.progress import one_way_notes, standing_notes, unknown_notes, wave_notes
 from sinks.green_access import GreenAccess
 from trimtab.intent_rules import Flaw
@@ -28,6 +29,8 @@ class Blue:
     urls: tuple[ServiceUrls, ...]
     namespaces: Callable[[], Collection[str]]
     migrations: Migrations
+    left_on_green: Callable[[str, Sequence[str]], Collection[str]]
+    """Those of a namespace's topics that an earlier migration has left on green."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,19 @@ class AskedMigration:
         """What would go there."""
         return find_scope(self.intent)
 
+    @property
+    def going(self) -> Going:
+        """The same, with what has migrated alone."""
+        apart = [each.scope for each in self.blue.migrations.inside(self.scope)]
+        return Going(self.scope, apart, self.blue.namespaces)
+
     def flaws(self) -> Iterator[Flaw]:
         """What is wrong with green."""
         blue = self.blue
         if any(target_flaws(self.green, blue.brokers)):
             # It is refused already, and cannot be asked.
             return
-        apart = [each.scope for each in blue.migrations.inside(self.scope)]
-        going = Going(self.scope, apart, blue.namespaces)
-        yield from green_flaws(self.green, blue.brokers, self._tenants(), self.asked, going)
+        yield from green_flaws(self.green, blue.brokers, self._tenants(), self.asked, self.going)
 
     def notes(self, load: float, full: float) -> Iterator[str]:
         """What is worth knowing before it begins; ``load`` and ``full`` as in `green_notes`."""
@@ -62,6 +69,8 @@ class AskedMigration:
         yield from unknown_notes(self.scope, waves, blue.namespaces)
         yield from wave_notes(self.scope, waves, blue.namespaces)
         yield from standing_notes(self.scope, self.green, blue.migrations)
+        yield from kind_notes(self.green, self.asked)
+        yield from topic_notes(self.green, self.going, self.asked, blue.left_on_green)
         if self.scope == CLUSTER:
             yield from green_notes(self.green, load, full, self.asked)
 

@@ -21,7 +21,7 @@ from trimtab.migration.migration import Target
 MOST_RESOLVED: Final = 100
 """Brokers of blue whose names are resolved, the first by name: each may take a question to DNS."""
 
-_CALLER: Final = "/trimtab/v1/caller"
+CALLER: Final = "/trimtab/v1/caller"
 """What only `trimtab api` answers."""
 
 Address = tuple[str, int]
@@ -64,7 +64,7 @@ def _of_blue(servers: Collection[str], brokers: Collection[str]) -> list[str]:
 def _said(web: str, clusters: Collection[str], asked: Ask) -> list[dict[str, Any]]:
     """What green's clusters say of themselves, as Pulsar's ClusterData; nothing if they may not."""
     with suppress(NoAnswer):
-        asked(web, _CALLER)
+        asked(web, CALLER)
         # A job's control plane names the URLs of one broker, and others take clients too.
         return []
     found = list[dict[str, Any]]()

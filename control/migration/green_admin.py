@@ -65,19 +65,25 @@ class _Redirects(HTTPRedirectHandler):
 
 def asking(green: Target, access: GreenAccess) -> Ask:
     """Asks green with what ``access`` has, and other clusters without its token; remembers what
-    they answered."""
+    they answered, or that they did not."""
     others = access.model_copy(update={"token": SecretStr(""), "token_file": None})
-    slow = dict[str, TooSlow]()
+    slow, refused = dict[str, TooSlow](), dict[tuple[str, str], NoAnswer]()
 
     @cache
     def asked(web: str, path: str) -> Any:
         if web in slow:
             # Each further question would take as long.
             raise slow[web]
+        if (web, path) in refused:
+            raise refused[web, path]
         try:
             return ask(web, path, access if web == green.web else others)
         except TooSlow as error:
             slow[web] = error
+            raise
+        except NoAnswer as error:
+            # Without its cause, which keeps the connection.
+            refused[web, path] = type(error)(str(error))
             raise
 
     return asked

@@ -280,6 +280,7 @@ def test_green_is_asked_once_for_each_thing(api: TestClient, job: PromptJob) -> 
         "clusters/green",
         "clusters/green/migrate",
         "namespaces/t/three",
+        "persistent/t/three",
         "tenants/t",
     ]
 

@@ -21,7 +21,7 @@ def test_what_a_call_returns_or_raises_is_handed_on() -> None:
 
 def test_a_step_ends_in_time_however_slowly_green_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent's thread hung in it, and broker after broker lost its lease."""
-    monkeypatch.setattr("simulation.traffic.green.ANSWER_S", 0.2)
+    monkeypatch.setattr("simulation.traffic.green_line.ANSWER_S", 0.2)
     with trickle() as slow:
         green = Green(Target(serviceUrl=slow.url))
         for _ in range(2):

@@ -8,7 +8,8 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from agent.migration.port import CannotMigrate
-from simulation.traffic.green import ANSWER_S, Green
+from simulation.traffic.green import Green
+from simulation.traffic.green_line import ANSWER_S
 from sinks.errors import Misconfigured
 from sinks.green_access import NO_ACCESS, GreenAccess, access_of_environment
 from streaming.config import InvalidConfig, load_config
