@@ -24,6 +24,7 @@ from deploy.redis_server import RedisServer
 from sinks.errors import SinkError
 from sinks.kafka.publisher import Outgoing
 from sinks.redis.migrations import Migrations
+from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
 from streaming.periodic import Periodic
 from tests.faults.brokers import CADENCE
@@ -38,6 +39,7 @@ from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Gate, Migration, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.model import FULL_RANGE_END, HashRange
+from trimtab.ownership import State
 from trimtab.wire.intent import Intent, IntentKind
 from trimtab.wire.keys import CONTROL
 
@@ -83,7 +85,7 @@ class Office:
         """Publish an intent."""
         intent = msgspec.convert({"cluster": self._asked_of, "kind": kind, **more}, Intent)
         value = msgspec.json.encode(intent)
-        self._topics.publish([Outgoing(CONTROL, self._asked_of, value)])
+        self._topics.publish([Outgoing(CONTROL, intent.cluster, value)])
 
     def collect(self) -> None:
         """Have the newest load reports of its brokers published, as their agents would."""
@@ -112,6 +114,8 @@ class Land:
         self.blue, self.green = blue, green
         self.office = Office((blue, green), server)
         self.kills: dict[str, int] = {}
+        self.readmits = True
+        """Whether those who wait for something readmit bundles that were quarantined."""
         self._told = 0
 
     @property
@@ -136,6 +140,18 @@ class Land:
         """Ask something else of the migration."""
         self._told += 1
         self.office.tell(kind, id=f"{kind.value}-{self._told}", migration=MIGRATION)
+
+    def readmit(self) -> None:
+        """Do what an operator does with bundles whose owners died too often: nothing else would
+        bring them back, and a slow machine takes long to start a broker again."""
+        for cluster in (self.blue, self.green):
+            with suppress(SinkError):
+                found = OwnershipStore(self.client).records(cluster.name)
+                for bundle, record in found.items():
+                    if record.state is State.QUARANTINED:
+                        self._told += 1
+                        what = {"id": f"readmit-{self._told}", "bundle": bundle}
+                        self.office.tell(IntentKind.READMIT, cluster=cluster.name, **what)
 
     def migration(self) -> Migration | None:
         """As Redis has it; None before it is there, and while Redis does not answer."""

@@ -83,6 +83,7 @@ def serves(green: Green, name: str) -> bool:
 
 
 def told(it: Land) -> Migration:
+    it.readmit()
     return eventually(it.migration, "Redis answers", 60)
 
 

@@ -29,6 +29,8 @@ def await_state(
         if time.monotonic() > killed_at + pause_s:
             it.shake(rng)
             killed_at = time.monotonic()
+        if it.readmits:
+            it.readmit()
         return it.is_in(state, wave)
 
     try:
