@@ -109,12 +109,31 @@ def _obstacles(told: Told) -> Iterator[str]:
     if it["unseen"] and not it["ended"]:
         bundles = format_count(it["unseen"], "bundle")
         yield f"{bundles} with topics not named by a broker yet: it cannot be complete before that"
-    for each in told["bundles"]:
-        yield f"{each['bundle']} {_BUNDLES[each['cause']].format(each['owner'])}"
     if not it["check"] and not it["ended"]:
         yield "migration.check is 0: no topic is looked at"
-    if told["still"]:
-        yield f"it has come no further since {moment(told['still'])}"
+    yield from _stands_still(told)
+
+
+def _stands_still(told: Told) -> Iterator[str]:
+    """Since when, and what it waits for, as far as that is known."""
+    for each in told["bundles"]:
+        yield f"{each['bundle']} {_BUNDLES[each['cause']].format(each['owner'])}"
+    if not told["still"]:
+        return
+    yield f"it has come no further since {moment(told['still'])}"
+    if (active := _not_begun(told["migration"])) and not told["bundles"]:
+        yield (
+            f"{format_count(active, 'topic')} of waves that have begun did not leave blue, though "
+            "brokers serve their bundles: the report has why steps fail; if none does, look at the "
+            "brokers' logs"
+        )
+
+
+def _not_begun(migration: Mapping[str, Any]) -> int:
+    """How many topics should have begun to go and have not; of a rollback none."""
+    if migration["state"] != "running":
+        return 0
+    return sum(each["active"] for each in migration["counts"][: migration["wave"] + 1])
 
 
 def _next(told: Told, cluster: str, reported: bool) -> Iterator[str]:

@@ -116,7 +116,7 @@ def topics_script() -> Script:
         _set("COUNTED", COUNTED),
         f"local MOST_NEW = {MOST_NEW}",
     )
-    names = "history.lua", "replicas.lua", "marks.lua", "records.lua", "topics.lua"
+    names = "history.lua", "replicas.lua", "marks.lua", "records.lua", "stages.lua", "topics.lua"
     text = "\n".join((_SHEBANG, _MARK, _replica_limits(), *tables, *map(_source, names)))
     return Script.of(_REFUSED.sub(lambda name: f'"{TopicRefused[name[1]].value}"', text))
 
@@ -124,7 +124,7 @@ def topics_script() -> Script:
 @cache
 def migrations_script() -> Script:
     limits = f"local COMMANDS_KEPT_S, MOST_COMMANDS = {COMMANDS_KEPT_S}, {MOST_COMMANDS}"
-    shared = map(_source, ("generation.lua", "migrations.lua"))
+    shared = map(_source, ("generation.lua", "stages.lua", "migrations.lua"))
     return Script.of(_SHEBANG, limits, _set("MAY_ENLIST", MAY_ENLIST), *shared)
 
 

@@ -118,6 +118,23 @@ def test_a_migration_that_stands_still_names_what_it_waits_for_and_what_to_type(
     ]
 
 
+def test_topics_that_take_no_step_though_brokers_serve_them_are_said() -> None:
+    """What they wait for is in no record: whoever asks is told where to look."""
+    waves = (Wave(("t/one",)),)
+    it = replace(RUNNING, moved=1, waves=waves, counts=(Counts(active=2), Counts(active=9)))
+    assert say(it)[-1].startswith(
+        "2 topics of waves that have begun did not leave blue, though brok"
+    )
+    unserved = (WaitingBundle("t/one/0x00000000_0xffffffff", Cause.NO_OWNER),)
+    for other, bundles in (
+        (it, unserved),
+        (replace(it, counts=(Counts(migrated=2), Counts(active=9))), ()),
+        (it.after(MigrationEvent.ROLL_BACK), ()),
+        (replace(it, moved=NOW - 1), ()),
+    ):
+        assert not any("did not leave blue" in line for line in say(other, bundles=bundles))
+
+
 def test_who_has_paused_a_migration_is_not_told_that_it_stands_still() -> None:
     paused = replace(RUNNING, moved=1).after(MigrationEvent.PAUSE)
     assert not any("no further" in line for line in say(paused))

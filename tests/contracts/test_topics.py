@@ -23,7 +23,7 @@ from tests.support.opening import close, keep_alive, let_in
 from tests.support.topic_shelf import NO_TOPIC, TopicShelf
 from trimtab.migration.kept import MOST
 from trimtab.migration.life import MigrationState
-from trimtab.migration.migration import Counts, Migration
+from trimtab.migration.migration import Counts, Migration, Wave
 from trimtab.migration.scopes import CLUSTER
 from trimtab.migration.topic_life import (
     MAY_ENLIST,
@@ -331,6 +331,23 @@ def test_a_topic_that_an_earlier_migration_still_has_is_not_counted_by_a_later_o
     assert place.ask("enlist", "terminated").reason is TopicRefused.NOT_NOW
 
 
+def test_a_note_keeps_that_a_topic_began_on_green(place: Place) -> None:
+    place.migrate()
+    began = place.ask("start-on-green")
+    assert began.record is not None
+    assert began.record.began
+    assert place.ask(None, "migrated").record == began.record
+
+
+def test_a_topic_is_enlisted_in_a_migration_once(place: Place) -> None:
+    """Again, it would lose that it is to be opened, and why its last step failed."""
+    place.migrate()
+    place.put(record(TopicState.ACTIVE, back=True, problem="no answer", wave=1))
+    again = place.ask("enlist", "active")
+    assert again.reason is TopicRefused.NOT_NOW
+    assert again.record == record(TopicState.ACTIVE, back=True, problem="no answer", wave=1)
+
+
 def test_a_record_says_that_blue_had_lost_the_topic(place: Place) -> None:
     place.migrate(MigrationState.ROLLING_BACK)
     place.put(record(TopicState.DRAINING, backlog=2))
@@ -402,6 +419,8 @@ def test_as_many_new_topics_of_a_namespace_as_may_begin_on_green(place: Place) -
         ({"broker": B}, TopicRefused.NOT_OWNER),
         ({"epoch": (GENERATION, 8)}, TopicRefused.NOT_OWNER),
         ({"epoch": (GENERATION, 10)}, TopicRefused.NOT_OWNER),
+        ({"epoch": (GENERATION - 1, 9)}, TopicRefused.NOT_OWNER),
+        ({"epoch": (GENERATION + 1, 9)}, TopicRefused.NOT_OWNER),
         ({"bundle": "public/orders/0x00000000_0x80000000"}, TopicRefused.NOT_OWNER),
         ({"session": "2"}, TopicRefused.NO_LEASE),
         ({"broker": "c:8080"}, TopicRefused.NO_LEASE),
@@ -497,6 +516,22 @@ def test_a_topic_that_users_deleted_is_forgotten(place: Place) -> None:
     assert place.topics_in(BUNDLE) == {}
 
 
+@pytest.mark.parametrize("state", TopicState)
+def test_of_a_migration_that_is_forgotten_only_active_topics_change_and_are_forgotten_too(
+    place: Place, state: TopicState
+) -> None:
+    """The others go on by other records, or stay where they are: their clients are on green."""
+    place.put(record(state))
+    for event in (None, *TopicEvent):
+        if (event, state) != (TopicEvent.FORGET, TopicState.ACTIVE):
+            refused = place.ask(event, state)
+            assert refused.reason is TopicRefused.UNKNOWN_MIGRATION
+    place.migrate()
+    forgotten = {"migration": "before"}
+    place.put(record(state))
+    assert place.ask("forget", state, **forgotten).reason is TopicRefused.UNKNOWN_MIGRATION
+
+
 def test_topics_of_a_bundle_are_found_by_their_place_on_the_ring(place: Place) -> None:
     place.migrate()
     topics = [f"persistent://public/orders/{number}" for number in range(2 * PAGE + 1)]
@@ -552,6 +587,17 @@ def test_a_closed_store_changes_no_topic(there: tuple[Place, redis.Redis]) -> No
     place, client = there
     place.migrate()
     close(client, place.cluster)
+    with pytest.raises(Closed, match="not open on this history"):
+        place.ask("enlist")
+
+
+def test_a_store_that_a_release_before_opened_changes_no_topic(
+    there: tuple[Place, redis.Redis],
+) -> None:
+    """It knew the server by its run, and nothing of its history."""
+    place, client = there
+    place.migrate()
+    client.hset(open_key(place.cluster), "run_id", "0" * 40)
     with pytest.raises(Closed, match="not open on this history"):
         place.ask("enlist")
 
@@ -699,14 +745,67 @@ def test_names_of_bundles_are_kept_while_topics_may_be_enlisted(
         assert client.exists(key) == (state in MAY_ENLIST)
 
 
-def test_a_topic_of_a_migration_that_cannot_be_read_is_left(
+def test_what_texts_of_a_migration_say_is_not_taken_for_how_far_it_is(
     there: tuple[Place, redis.Redis],
+) -> None:
+    """It is read without being decoded: names of topics may be anything, and fill megabytes."""
+    place, client = there
+    trap = '","state":"completed","wave":9,"alone":true,"'
+    names = (f"persistent://t/ns/{trap}", f'{{"state":"completed","wave":9}}{trap}')
+    place.migrate(
+        MigrationState.PAUSED, waves=(Wave(names),), reason=trap, by=trap, scope=names[0], why=trap
+    )
+    place.put(record(TopicState.ACTIVE, migration=trap))
+    assert place.ask("enlist", "active", wave=1).accepted
+    assert place.ask("terminate", "active").reason is TopicRefused.NOT_NOW
+    place.migrate(wave=0, waves=(Wave(names),), reason=trap)
+    assert place.ask("terminate", "active").reason is TopicRefused.NOT_NOW
+    place.migrate(wave=1, waves=(Wave(names),), reason=trap)
+    assert place.ask("terminate", "active").accepted
+    assert list(Migrations(client).read(place.cluster)) == ["m"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"state":"running"}',
+        '{"wave":0}',
+        '{"state":"running","wave":"0"}',
+        '{"state":"running","wave":0',
+        '{"state":7,"wave":0}',
+    ],
+)
+def test_a_topic_of_a_migration_that_cannot_be_read_is_left(
+    there: tuple[Place, redis.Redis], text: str
 ) -> None:
     """It is of a later version of the job, not forgotten."""
     place, client = there
     place.put(record(TopicState.ACTIVE))
-    client.hset(f"trimtab:{{{place.cluster}}}:migrations", "m", b"{")
-    assert place.ask("forget", "active").reason is TopicRefused.UNKNOWN_MIGRATION
+    client.hset(f"trimtab:{{{place.cluster}}}:migrations", "m", text)
+    for event in ("forget", "terminate", None):
+        assert place.ask(event, "active").reason is TopicRefused.UNKNOWN_MIGRATION
+
+
+def test_only_the_owner_that_is_alive_names_a_bundle(there: tuple[Place, redis.Redis]) -> None:
+    """One that lost its lease may have missed topics that others have made since."""
+    place, client = there
+    place.migrate()
+    say = Named(bundle=BUNDLE, epoch=EPOCH, migration="m", wave=0)
+    for broker, session, epoch in (
+        (A, "2", EPOCH),
+        ("c:8080", "1", EPOCH),
+        (B, "1", EPOCH),
+        (A, "1", Epoch(GENERATION, 8)),
+        (A, "1", Epoch(GENERATION - 1, 9)),
+    ):
+        named = (msgspec.structs.replace(say, epoch=epoch),)
+        call = TopicCall(broker=broker, session=session, named=named)
+        place.store.change(place.cluster, call)
+        assert client.exists(named_key(place.cluster, "m")) == 0
+    place.store.change(place.cluster, TopicCall(broker=A, session="1", named=(say,)))
+    assert client.exists(named_key(place.cluster, "m")) == 1
 
 
 def test_a_migration_is_stored_with_the_cluster_that_is_left_and_with_no_other(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from zlib import crc32
-
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import RING, Migration, Wave
-from trimtab.migration.scopes import covers, whole_topic
+from trimtab.migration.scope_index import place_of
+from trimtab.migration.scopes import covers
 
 
 def is_in(wave: Wave, topic: str) -> bool:
     """Whether a topic is in a wave, if it was in none before."""
     covered = any(covers(scope, topic) for scope in wave.scopes)
-    # All partitions of a topic together.
-    return covered and crc32(whole_topic(topic).encode()) < wave.share * RING
+    return covered and place_of(topic) < wave.share * RING
 
 
 def wave_of(it: Migration, topic: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -32,6 +33,7 @@ from trimtab.migration.topic_life import (
     allows,
 )
 from trimtab.store.lookup import parse_topic
+from trimtab.store.ring import position
 
 TOPIC = "persistent://public/orders/invoices"
 OTHERS = [
@@ -204,6 +206,18 @@ def test_a_share_of_topics_is_a_share_of_the_ring() -> None:
     taken = sum(is_in(wave, f"persistent://public/orders/{number}") for number in range(4000))
     assert 900 < taken < 1100
     assert not is_in(Wave((CLUSTER,), 0.0), TOPIC)
+
+
+def test_a_share_of_topics_is_a_share_of_every_bundle() -> None:
+    """It was that of the ring of bundles: one owner, of a few bundles, had all of a first wave."""
+    wave, taken, there = Wave((CLUSTER,), 0.1), Counter[int](), Counter[int]()
+    for number in range(8000):
+        topic = f"persistent://public/orders/topic-{number}"
+        bundle = position(topic) // (1 << 30)
+        there[bundle] += 1
+        taken[bundle] += is_in(wave, topic)
+    assert sorted(there) == [0, 1, 2, 3]
+    assert all(0.06 < taken[each] / there[each] < 0.14 for each in there)
 
 
 @pytest.mark.parametrize("state", MigrationState)

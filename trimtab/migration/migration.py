@@ -42,7 +42,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Topics that go together: those of the scopes whose hash is below ``share`` of the ring."""
+    """Topics that go together: those of the scopes of whose name, without a partition's number, the
+    CRC-32 times 2,654,435,769, modulo 2^32, is below ``share`` of 2^32."""
 
     scopes: tuple[str, ...]
     share: float = 1.0

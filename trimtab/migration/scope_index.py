@@ -9,12 +9,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Final
 from zlib import crc32
 
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import RING, Migration, Wave
 from trimtab.migration.scopes import scopes_of, whole_topic
 from trimtab.migration.topic_life import MAY_ENLIST
+
+_SPREADS: Final = 2_654_435_769
+"""2^32 by the golden ratio: neighbours on the ring of bundles are far apart on that of shares."""
+
+
+def place_of(topic: str) -> int:
+    """Where a topic is on the ring of which a wave has a share; all of its partitions together.
+
+    Not where it is on the ring of bundles: a small share of a namespace would be a few bundles of
+    one or two brokers, which would do, and on green get, all of a wave."""
+    return crc32(whole_topic(topic).encode()) * _SPREADS % RING
 
 
 class WaveIndex:
@@ -30,8 +42,7 @@ class WaveIndex:
 
     def wave_of(self, topic: str) -> int:
         """The wave, from 0, of a topic in the scope: the first that has it."""
-        # All partitions of a topic together.
-        where = crc32(whole_topic(topic).encode())
+        where = place_of(topic)
         numbers = (
             number
             for scope in scopes_of(topic)

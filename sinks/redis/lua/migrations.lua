@@ -7,7 +7,7 @@
 --       migration}, {"fenced", the open generation, a higher one}, or {"closed", why}.
 --
 -- Rendered above from Python: COMMANDS_KEPT_S, MOST_COMMANDS, MAY_ENLIST (" state state "). From generation.lua:
--- other_generation.
+-- other_generation. From stages.lua: stage_of.
 
 local OPEN, MIGRATIONS, SESSIONS, LEASES, COMMANDS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
@@ -16,15 +16,9 @@ if refused then
   return refused
 end
 
-local function readable(text)
-  local decoded, migration = pcall(cjson.decode, text or "")
-  return decoded and type(migration) == "table" and migration or {}
-end
-
 -- What brokers act on: counts change all the time. Who waits for an hour between two looks learns of a shorter time.
-local function gist(migration)
-  return tostring(migration.state) .. " " .. tostring(migration.wave) .. " " .. tostring(migration.check)
-    .. (migration.alone and " alone" or "")
+local function gist(stage)
+  return stage and table.concat({ stage.state, stage.wave, tostring(stage.check), tostring(stage.alone) }, " ")
 end
 
 -- Brokers that have a lease: the others look when they get one.
@@ -67,17 +61,17 @@ end
 local told = {}
 for i = 2, #ARGV, 3 do
   local id, text, command = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local before, after = readable(redis.call("HGET", MIGRATIONS, id)), readable(text)
+  local before, after = stage_of(redis.call("HGET", MIGRATIONS, id)), stage_of(text)
   if text == "" then
     redis.call("HDEL", MIGRATIONS, id)
     redis.call("DEL", PREFIX .. "migrated:" .. id)
   else
     redis.call("HSET", MIGRATIONS, id, text)
   end
-  if not string.find(MAY_ENLIST, " " .. tostring(after.state) .. " ", 1, true) then
+  if not string.find(MAY_ENLIST, " " .. tostring(after and after.state) .. " ", 1, true) then
     redis.call("DEL", PREFIX .. "named:" .. id)
   end
-  local further = text ~= "" and gist(before) ~= gist(after)
+  local further = after and gist(before) ~= gist(after)
   told[#told + 1] = listed(further and tell(id, after, command) or {})
 end
 return { "kept", tostring(redis.call("HLEN", MIGRATIONS)), now, "[" .. table.concat(told, ",") .. "]" }

@@ -11,6 +11,7 @@
 -- Rendered above from Python: TOPIC_EFFECTS (";state event=state given stays;..."), SERVING, ONWARD, BACK and
 -- MAY_ENLIST (" state state "), MAKING and COUNTED (" event event "), MOST_NEW; a name after "REFUSED." becomes its
 -- text. From history.lua: server, is_of. From replicas.lua: short_of_replicas. From marks.lua: are_marked. From records.lua: readable_record.
+-- From stages.lua: stage_of.
 
 local OPEN = KEYS[1]
 local PREFIX = string.sub(OPEN, 1, -#"open" - 1)
@@ -51,13 +52,11 @@ local function serves(bundle, epoch)
     and record.epoch[1] == epoch[1] and record.epoch[2] == epoch[2]
 end
 
--- A migration, {state, wave}; false if there is none, or it cannot be read.
+-- A migration's stage; false if there is none, or it cannot be read.
 local function migration_of(id)
   local found = migrations[id]
   if found == nil then
-    local decoded, read = pcall(cjson.decode, redis.call("HGET", MIGRATIONS, id) or "")
-    found = decoded and type(read) == "table" and type(read.state) == "string"
-      and type(read.wave) == "number" and read or false
+    found = stage_of(redis.call("HGET", MIGRATIONS, id)) or false
     migrations[id] = found
   end
   return found
@@ -86,7 +85,8 @@ local function holds(given, change, topic, migration)
   elseif given == "new" then
     return topic.migration ~= change.migration and is_among(migration.state, MAY_ENLIST)
   elseif given == "stayed" then
-    local earlier = topic.migration ~= change.migration and migration_of(topic.migration)
+    -- Another one than the change's, which is not rolled back.
+    local earlier = migration_of(topic.migration)
     return earlier and earlier.state == "rolled-back" and topic.stays and is_among(migration.state, MAY_ENLIST)
   elseif given == "takes-new" then
     return migration.state == "completed"
