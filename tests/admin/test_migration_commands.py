@@ -119,7 +119,7 @@ def test_a_migration_that_stands_still_names_what_it_waits_for_and_what_to_type(
 
 
 def test_topics_that_take_no_step_though_brokers_serve_them_are_said() -> None:
-    """What they wait for is in no record: whoever asks is told where to look."""
+    """What they wait for is in no record: the user is told where to look."""
     waves = (Wave(("t/one",)),)
     it = replace(RUNNING, moved=1, waves=waves, counts=(Counts(active=2), Counts(active=9)))
     assert say(it)[-1].startswith(

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from control.waiting_bundles import STILL_MS, Cause, WaitingBundles
+from control.migration.waiting_bundles import STILL_MS, Cause, WaitingBundles
 from sinks.errors import SinkError
 from sinks.redis.leasing.leases import Leases
 from sinks.redis.migrations import Migrations
