@@ -42,7 +42,7 @@ def find_command(words: list[str]) -> tuple[Any, list[str]]:
     return found, words
 
 
-@pytest.mark.parametrize(("page", "line"), [*typed()])
+@pytest.mark.parametrize(("page", "line"), [*dict.fromkeys(typed())])
 def test_every_command_of_a_runbook_exists_with_its_options(page: str, line: str) -> None:
     command, words = find_command(shlex.split(line)[1:])
     assert command is not None, f"{page}: {line}"
