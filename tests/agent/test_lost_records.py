@@ -121,9 +121,16 @@ def test_a_topic_that_is_back_is_opened_though_a_later_migration_was_rolled_back
     assert (place.state(), log.ended) == ("active", False)
     log.ended = True
     later = Migration("n", "c", "t/ns", GREEN, MigrationState.ROLLED_BACK, at=1)
-    place.store.known["n"] = replace(later, why="the store has lost records")
-    place.owned_by(B)
-    assert log.ended
+    left = (Counts(migrated=1, stays=1),)
+    for judged in (
+        replace(later, why="the store has lost records"),
+        # This topic may be the one that stays.
+        replace(later, counts=left),
+        replace(later, state=MigrationState.ROLLING_BACK),
+    ):
+        place.store.known["n"] = judged
+        place.owned_by(B)
+        assert log.ended
     place.store.known["n"] = later
     place.owned_by(B)
     assert not log.ended

@@ -382,12 +382,53 @@ def test_a_topic_that_stayed_and_drains_is_counted_by_a_later_migration_of_its_s
     place.storage.blue[ONE].subscriptions["slow"] = 3
     place.look()
     assert (place.state(ONE), place.mover.green_for(ONE)) == ("migrated", GREEN)
+    assert place.storage.sent == {ONE: GREEN, TWO: elsewhere}
     counts = place.store.counts("n")["0"]
     assert (counts.left, counts.migrated) == (0, 2)
     assert advance(place.store.known["n"], (counts,), 0, 1).state is MigrationState.COMPLETED
     # What it has cannot be taken back by any of them.
     place.store.known["n"] = replace(place.store.known["n"], state=MigrationState.ROLLING_BACK)
     assert "take back one" not in place.look()
+
+
+def test_a_bundle_is_named_again_for_a_later_wave_with_topics_that_were_listed_for_it(
+    place: Place,
+) -> None:
+    """The migration would stand still: what is listed already is not asked for again."""
+    place.storage.topic(ONE)
+    waves = (Wave((TWO,)),)
+    place.migrate(waves=waves)
+    place.look()
+    assert (place.state(ONE), place.store.marks) == ("active", {("m", BUNDLE): 0})
+    place.migrate(MigrationState.PAUSED, waves=waves, wave=1)
+    place.look()
+    assert (place.state(ONE), place.store.marks) == ("active", {("m", BUNDLE): 1})
+
+
+def test_topics_of_pulsars_own_that_are_in_a_bundle_stay_where_they_are(place: Place) -> None:
+    own = "persistent://t/ns/__change_events"
+    for topic in (own, ONE):
+        place.storage.topic(topic)
+    place.migrate()
+    for _ in range(3):
+        place.look()
+    assert (place.state(own), place.state(ONE)) == ("unknown", "migrated")
+    assert list(place.storage.blue) == [own]
+
+
+def test_of_topics_whose_migration_is_forgotten_only_those_on_blue_are_asked_for(
+    place: Place,
+) -> None:
+    """The others would be refused at each look, for ever."""
+    for topic, state in ((ONE, TopicState.ACTIVE), (TWO, TopicState.DRAINING)):
+        place.storage.topic(topic)
+        place.store.records[topic] = TopicRecord(state=state, migration="gone")
+    place.migrate(MigrationState.ROLLED_BACK)
+    place.owned_by(B)
+    place.store.calls.clear()
+    place.look()
+    asked = [each.topic for call in place.store.calls for each in call.changes]
+    assert (asked, place.state(ONE), place.state(TWO)) == ([ONE], "unknown", "draining")
 
 
 def test_a_bundle_is_not_named_while_a_topic_of_it_drains_by_an_earlier_migration(

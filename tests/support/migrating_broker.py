@@ -40,6 +40,8 @@ class Storage:
     ended_on_green: set[str] = field(default_factory=set)
     gone: dict[str, str] = field(default_factory=dict)
     """Topic to the cluster to which a migration from green sends its clients."""
+    sent: dict[str, Target] = field(default_factory=dict)
+    """Topic to the cluster to which blue has sent its clients last."""
     subscribed_on_green: dict[str, set[str]] = field(default_factory=dict)
 
     def topic(self, name: str, **subscriptions: int) -> Log:
@@ -73,7 +75,7 @@ class MigratingBroker(Recorder):
 
     def terminate(self, topic: str, target: Target) -> None:
         self._do("terminate", topic)
-        assert target.web
+        self._send(topic, target)
         if topic in self.storage.blue:
             self.storage.blue[topic].ended = True
         self.held.discard(topic)
@@ -87,12 +89,12 @@ class MigratingBroker(Recorder):
 
     def redirect(self, topic: str, subscription: str, target: Target) -> None:
         self._do("redirect", f"{topic}#{subscription}")
-        assert target.web
+        self._send(topic, target)
         self.storage.blue[topic].redirected.add(subscription)
 
     def remove(self, topic: str, target: Target) -> None:
         self._do("remove", topic)
-        assert target.web
+        self._send(topic, target)
         if self.storage.blue.pop(topic, None) is not None:
             self.storage.removed.add(topic)
 
@@ -117,6 +119,10 @@ class MigratingBroker(Recorder):
         log = self.storage.blue.setdefault(topic, Log())
         log.ended, log.redirected = False, set()
         self.held.discard(topic)
+
+    def _send(self, topic: str, target: Target) -> None:
+        assert target.web
+        self.storage.sent[topic] = target
 
     def _do(self, verb: str, subject: str) -> None:
         if verb in self.failing:

@@ -28,7 +28,12 @@ class Fragile(TopicShelf):
 
     lost = 0
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[TopicCall] = []
+
     def change(self, cluster: str, call: TopicCall) -> tuple[TopicOutcome, ...]:
+        self.calls.append(call)
         outcomes = super().change(cluster, call)
         if self.lost:
             self.lost -= 1
