@@ -7,6 +7,9 @@ each look, in parts of a quarter of a second, so that commands and the lease do 
     list its topics; enlist those of a scope, forget or finish those that users deleted
     say that all of the bundle are named, once all of them are
     carry out the step that is due for each topic
+  those that were put off, until the next look is due
+A migration whose step fails slowly, as its green does not answer, has its other steps put off:
+other migrations, and the naming of bundles, would wait for each of its topics in turn.
 A look begins when one is due (the migration says how often), or at once when the job commands it.
 Both, and a bundle that is loaded, lead to the same steps: what is due depends on records alone.
 """
@@ -31,7 +34,7 @@ from agent.migration.taking import Case, restore, take
 from agent.ownership.holdings import Holdings
 from agent.ports import Topics
 from trimtab.migration.life import UNDER_WAY
-from trimtab.migration.migration import Target
+from trimtab.migration.migration import Migration, Target
 from trimtab.migration.scopes import is_system
 from trimtab.migration.steps import Step
 from trimtab.migration.topic_life import FORGETTABLE, MAY_ENLIST, TopicEvent, TopicState
@@ -46,6 +49,9 @@ little."""
 LISTED: Final = 1000
 """Topics that are looked at, or enlisted, before the lease is kept again. More: a bundle of 50,000
 takes as long as a lease; fewer: more is asked."""
+SLOW_FAILURE_S: Final = 1.0
+"""A step that fails after so long puts off those of its migration. Longer: other migrations wait
+for a green that is away; shorter: one that is busy is asked less."""
 SLOW_S: Final = 3.3
 """A step that takes longer is logged: a third of the lease that agents have by default. Shorter:
 slow answers of green fill the log; longer: the log does not show why leases end."""
@@ -83,6 +89,10 @@ class Mover:
         self._bundles = deque[str]()
         self._due = deque[tuple[str, str]]()
         """Bundles to be listed, and topics with a step that is due, in the present look."""
+        self._put_off: dict[tuple[str, str], None] = {}
+        """Topics with a step that is due, of migrations that are slow; the first waits longest."""
+        self._owed = False
+        """Whether one of these is to be done before the next look begins."""
         self._half_done = set[str]()
         """Topics for which the broker has done more, or less, than their record says."""
         self._named: dict[tuple[str, str], tuple[Epoch, int]] = {}
@@ -94,7 +104,8 @@ class Mover:
         """When the next part of a look is due, by the clock; infinite without the port."""
         if self._broker is None:
             return math.inf
-        return -math.inf if self._bundles or self._due or self._new.wait else self._look_at
+        waits = self._bundles or self._due or self._put_off or self._new.wait
+        return -math.inf if waits else self._look_at
 
     def green_for(self, topic: str) -> Target | None:
         """`agent.agent.Agent.green_for`; raises AskAgain."""
@@ -133,17 +144,22 @@ class Mover:
         self._new.start(self._broker, keep)
         if self._clock() < self.next_at:
             return
-        if not self._bundles and not self._due:
+        done = not (self._bundles or self._due or self._owed)
+        if done and self._clock() >= self._look_at:
             self._begin()
         until = self._clock() + PART_S
-        while (self._due or self._bundles) and self._clock() < until:
+        while (self._due or self._bundles or self._put_off) and self._clock() < until:
             keep()
             if self._due:
                 self._step(self._broker, *self._due[0])
                 self._due.popleft()
-            else:
+            elif self._bundles:
                 self._list(self._broker, self._bundles[0], keep)
                 self._bundles.popleft()
+            else:
+                longest, self._owed = next(iter(self._put_off)), False
+                del self._put_off[longest]
+                self._step(self._broker, *longest)
 
     def _begin(self) -> None:
         self._records.read_migrations()
@@ -154,6 +170,7 @@ class Mover:
         under_way = [m for m in self._known.migrations.values() if m.state in UNDER_WAY]
         checks = [each.check for each in under_way if each.check > 0]
         self._look_at = self._clock() + min(checks, default=IDLE_S)
+        self._owed = bool(self._put_off)
         if self._known.migrations:
             self._bundles.extend(sorted(served))
 
@@ -171,7 +188,8 @@ class Mover:
             self._name(bundle, epoch)
         self._ask(bundle, self._old(broker, bundle, epoch), keep)
         for case in _paced(self._known.cases(bundle), keep):
-            if case.step is not Step.REST or case.topic in self._half_done:
+            is_due = case.step is not Step.REST or case.topic in self._half_done
+            if is_due and (bundle, case.topic) not in self._put_off:
                 self._due.append((bundle, case.topic))
 
     def _missing(
@@ -251,6 +269,9 @@ class Mover:
         except CannotMigrate as error:
             self._fail(bundle, epoch, case, str(error))
             self.counts[step, False] += 1
+            if self._clock() - began > SLOW_FAILURE_S:
+                self._put_off_all_of(case.migration)
+                self._put_off[bundle, topic] = None
         else:
             self.counts[step, True] += 1
         took = self._clock() - began
@@ -261,6 +282,17 @@ class Mover:
                 step=step.value,
                 seconds=round(took, 1),
             )
+
+    def _put_off_all_of(self, slow: Migration) -> None:
+        """Have the steps of a migration that are due wait until all else is done."""
+        kept = deque[tuple[str, str]](islice(self._due, 1))
+        for each in islice(self._due, 1, None):
+            case = self._known.case_of(*each)
+            if case is not None and case.migration.id == slow.id:
+                self._put_off[each] = None
+            else:
+                kept.append(each)
+        self._due = kept
 
     def _fail(self, bundle: str, epoch: Epoch, case: Case, why: str) -> None:
         """Note why a step failed; it is tried again at the next look."""

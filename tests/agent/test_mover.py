@@ -18,7 +18,7 @@ from agent.migration.records import LOST_S
 from agent.ownership.holdings import Holdings
 from sinks.errors import Closed, StoreUnavailable
 from tests.agent.support import Recorder
-from tests.support.migrating_broker import Log
+from tests.support.migrating_broker import Log, MigratingBroker
 from tests.support.migrating_place import BUNDLE, ONE, TWO, A, B, Place
 from tests.support.migrations import GREEN
 from trimtab.migration.life import MigrationState
@@ -27,7 +27,7 @@ from trimtab.migration.progress import advance
 from trimtab.migration.scopes import CLUSTER
 from trimtab.migration.topic_life import TopicState
 from trimtab.model import Epoch
-from trimtab.wire.topics import MOST_NAMED, TopicRecord, Waiting
+from trimtab.wire.topics import LONGEST_PROBLEM, MOST_NAMED, TopicRecord, Waiting
 
 
 @pytest.fixture
@@ -389,6 +389,85 @@ def test_a_topic_that_stayed_and_drains_is_counted_by_a_later_migration_of_its_s
     # What it has cannot be taken back by any of them.
     place.store.known["n"] = replace(place.store.known["n"], state=MigrationState.ROLLING_BACK)
     assert "take back one" not in place.look()
+
+
+class SlowGreen(MigratingBroker):
+    """Each topic but TWO is for a green that does not answer, which takes three seconds."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place.storage, BUNDLE)
+        self.asked: list[str] = []
+        self._clock = place.clock
+
+    def create_on(self, target: Target, topic: str) -> None:
+        if topic == TWO:
+            super().create_on(target, topic)
+            return
+        self.asked.append(topic)
+        self._clock.now += 3.0
+        raise CannotMigrate("green does not answer")
+
+
+def slow_green(place: Place) -> tuple[SlowGreen, list[str]]:
+    """A migration of ten topics whose green is slow, and another one of TWO, which is not."""
+    slow = [f"persistent://t/ns/slow-{number}" for number in range(10)]
+    for topic in (*slow, TWO):
+        place.storage.topic(topic)
+    broker = SlowGreen(place)
+    place.holdings.hold(BUNDLE, Epoch(1, place.epoch))
+    place.mover = Mover("c", A, place.epoch, broker, place.store, place.holdings, place.clock)
+    place.migrate(apart=(TWO,))
+    place.store.known["n"] = Migration("n", "c", TWO, GREEN, at=1)
+    return broker, slow
+
+
+def test_a_green_that_is_slow_does_not_keep_other_migrations_waiting(place: Place) -> None:
+    """They waited for three seconds a topic, at each look, for each of their waves."""
+    broker, _ = slow_green(place)
+    while place.state(TWO) != "terminated":
+        place.mover.look(lambda: None)
+    assert len(broker.asked) <= 2
+    assert place.store.marks == {("m", BUNDLE): 0, ("n", BUNDLE): 0}
+    while place.state(TWO) != "migrated":
+        place.mover.look(lambda: None)
+    assert len(broker.asked) <= 4
+
+
+def test_every_topic_whose_green_is_slow_is_asked_for_in_turn(place: Place) -> None:
+    broker, slow = slow_green(place)
+    for _ in range(60):
+        place.mover.look(lambda: None)
+    assert {*broker.asked} == {*slow}
+    assert all(place.store.records[each].problem for each in slow)
+    # The job counts the attempts: its gate must see a green that is away.
+    assert place.store.counts("m")["0"].errors == len(broker.asked)
+
+
+@pytest.mark.parametrize(
+    ("why", "noted"),
+    [("", "no reason given"), ("x" * 1000, "x" * LONGEST_PROBLEM)],
+)
+def test_a_step_that_fails_is_noted_with_a_reason_of_bounded_length(
+    place: Place, why: str, noted: str
+) -> None:
+    """Without one it would count as done."""
+    place.storage.topic(ONE)
+    place.migrate()
+    place.broker.failing, place.broker.why = ["create"], why
+    place.look()
+    assert place.store.records[ONE].problem == noted
+    assert place.store.counts("m")["0"].errors == 1
+
+
+def test_topics_of_a_bundle_that_went_to_another_owner_are_forgotten(place: Place) -> None:
+    """What becomes of them is not known here any more."""
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    assert place.mover.green_for(ONE) == GREEN
+    place.holdings.drop(BUNDLE)
+    place.look()
+    assert place.asked(ONE) is not GREEN
 
 
 def test_a_bundle_is_named_again_for_a_later_wave_with_topics_that_were_listed_for_it(

@@ -57,6 +57,8 @@ class MigratingBroker(Recorder):
         self.storage = storage
         self.done: list[str] = []
         self.failing: list[str] = []
+        self.why: str | None = None
+        """The reason that a call gives which fails, if not its own."""
         self.held: set[str] = set()
 
     def topics_of(self, bundle: str) -> Collection[str]:
@@ -127,5 +129,5 @@ class MigratingBroker(Recorder):
     def _do(self, verb: str, subject: str) -> None:
         if verb in self.failing:
             self.failing.remove(verb)
-            raise CannotMigrate(f"cannot {verb}")
+            raise CannotMigrate(f"cannot {verb}" if self.why is None else self.why)
         self.done.append(f"{verb} {subject.rpartition('/')[2]}")
