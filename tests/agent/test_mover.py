@@ -391,6 +391,61 @@ def test_a_topic_that_stayed_and_drains_is_counted_by_a_later_migration_of_its_s
     assert "take back one" not in place.look()
 
 
+def test_the_next_owner_holds_a_topic_that_other_regions_lack_messages_of_before_it_serves(
+    place: Place,
+) -> None:
+    """What it took until its first look would not have been replicated when the topic ends."""
+    place.storage.topic(ONE).unreplicated = {"west": 1}
+    place.migrate()
+    place.look()
+    assert place.state() == "replicating"
+    place.owned_by(B)
+    assert place.broker.held == {ONE}
+
+
+@pytest.mark.parametrize("regions", [True, False])
+def test_what_is_left_of_a_topic_is_written_down_when_it_changes_and_only_then(
+    place: Place, regions: bool
+) -> None:
+    log = place.storage.topic(ONE, slow=0)
+    log.written = 3
+    if regions:
+        log.unreplicated = {"west": 2}
+    place.migrate()
+    for _ in range(2):
+        place.look()
+    assert place.state() == ("replicating" if regions else "draining")
+    place.store.calls.clear()
+    place.look()
+    assert place.store.calls == []
+    if regions:
+        log.unreplicated = {"west": 1}
+    else:
+        log.subscriptions["slow"] = 1
+    place.look()
+    assert len(place.store.calls) == 1
+    # A step that failed is over once the next one did not, though nothing else has changed.
+    place.broker.failing = ["hold" if regions else "terminate"]
+    place.look()
+    assert place.store.records[ONE].problem
+    place.look()
+    assert not place.store.records[ONE].problem
+
+
+def test_a_broker_follows_the_record_that_stands_when_its_own_change_is_refused(
+    place: Place,
+) -> None:
+    """Its topic drains by a record that it has not read: it takes no write here any more."""
+    log = place.storage.topic(ONE, slow=0)
+    log.written = 1
+    place.migrate(MigrationState.PAUSED)
+    place.look()
+    place.store.records[ONE] = TopicRecord(state=TopicState.DRAINING, migration="m", backlog=1)
+    place.migrate()
+    place.look()
+    assert (place.state(), log.ended, place.broker.held) == ("draining", True, set())
+
+
 class SlowGreen(MigratingBroker):
     """Each topic but TWO is for a green that does not answer, which takes three seconds."""
 
