@@ -5,7 +5,7 @@ Pulsar cannot give a topic back, but end it:
                     is read: what was written is seen by its last entry or by a cursor
   POST terminate    no write can follow; the answer is the last message, or entry -1
 It then stays there, ended: a topic that is deleted is made again by the next client that is
-attached, and takes writes. One that is to go there again is deleted and made anew.
+attached, and takes writes. One that is to go there again is deleted and created again.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class PulsarGreen:
         return known is not None and known.is_written
 
     def open_again(self, topic: str) -> None:
-        """Make a topic anew that a rollback has ended there; nothing if none has."""
+        """Create a topic again that a rollback has ended there; nothing if none has."""
         known = self._internal(topic)
         if known is None or known.is_written or not known.is_terminated:
             return

@@ -834,7 +834,7 @@ def test_the_next_owner_serves_a_topic_though_a_later_wave_has_it_again(place: P
     assert place.store.records[ONE].migration == "n"
 
 
-def test_a_topic_is_enlisted_anew_once_its_broker_has_opened_it(place: Place) -> None:
+def test_a_topic_is_enlisted_again_once_its_broker_has_opened_it(place: Place) -> None:
     """Its record alone says that it was taken back; until then its bundle is not named either."""
     log = failed_to_open(place)
     place.broker.failing = ["reopen"]

@@ -92,7 +92,7 @@ def test_a_topic_that_is_not_persistent_stays_as_it_cannot_be_ended(pulsar: Puls
 
 
 def test_a_topic_that_came_back_from_there_goes_there_again(pulsar: PulsarCluster) -> None:
-    """A topic that was ended takes no write ever again: it is made anew."""
+    """A topic that was ended takes no write ever again: it is created again."""
     green(pulsar).create(TOPIC, ["s"])
     green(pulsar).give_back(TOPIC, HOME)
     green(pulsar).create(TOPIC, ["s", "t"])

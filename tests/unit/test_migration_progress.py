@@ -12,7 +12,7 @@ from tests.support.migrations import GREEN, RUNNING
 from trimtab.migration.flaws import MOST_SCOPES, MOST_WAVES, hosts_of, scope_flaws, target_flaws
 from trimtab.migration.life import TRANSITIONS, MigrationEvent, MigrationState
 from trimtab.migration.migration import Counts, Gate, Migration, Target, Wave
-from trimtab.migration.progress import FEWEST_STEPS, advance, estimate_end, judged_anew
+from trimtab.migration.progress import FEWEST_STEPS, advance, estimate_end, forget_failures
 from trimtab.migration.scopes import CLUSTER
 
 NOW = 1_000_000
@@ -78,7 +78,7 @@ def test_too_many_failures_pause_a_migration_in_a_wave() -> None:
 
 def test_a_resumed_migration_is_judged_by_what_fails_from_then_on() -> None:
     failed = Counts(active=9, attempts=40, errors=9)
-    it = judged_anew(after(RUNNING, failed).after(MigrationEvent.RESUME))
+    it = forget_failures(after(RUNNING, failed).after(MigrationEvent.RESUME))
     assert after(it, failed).state == "running"
     assert after(it, replace(failed, attempts=80, errors=12)).state == "paused"
 

@@ -68,11 +68,11 @@ def _judged(
     if closed:
         return replace(it, why=closed)
     # No broker has named a bundle for this wave yet.
-    return judged_anew(replace(it, wave=it.wave + 1, why="", unseen=1))
+    return forget_failures(replace(it, wave=it.wave + 1, why="", unseen=1))
 
 
-def judged_anew(migration: Migration) -> Migration:
-    """The migration, of whose failures only those from now on count."""
+def forget_failures(migration: Migration) -> Migration:
+    """The migration; of its failures only later ones count."""
     total = migration.total
     return replace(migration, before=(total.attempts, total.errors))
 

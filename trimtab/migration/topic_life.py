@@ -101,7 +101,7 @@ def _judged(state: TopicState) -> dict[TopicEvent, Effect]:
     }
 
 
-def _counted_anew(state: TopicState) -> dict[TopicEvent, Effect]:
+def _drains_for_a_later(state: TopicState) -> dict[TopicEvent, Effect]:
     """A later migration of its scope is not complete before it has left blue: it drains, to the
     green that has its producers."""
     return {_E.ENLIST: Effect(state, Given.STAYED, stays=True)}
@@ -135,7 +135,7 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
                 _E.DRAIN: Effect(_S.DRAINING, Given.ONWARD),
                 _E.FINISH: Effect(_S.MIGRATED, Given.ONWARD),
                 **_judged(_S.TERMINATED),
-                **_counted_anew(_S.TERMINATED),
+                **_drains_for_a_later(_S.TERMINATED),
             }
         ),
         _S.DRAINING: MappingProxyType(
@@ -143,7 +143,7 @@ TRANSITIONS: Final[Mapping[TopicState, Mapping[TopicEvent, Effect]]] = MappingPr
                 _E.DRAIN: Effect(_S.DRAINING, Given.ONWARD),
                 _E.FINISH: Effect(_S.MIGRATED, Given.ONWARD),
                 **_judged(_S.DRAINING),
-                **_counted_anew(_S.DRAINING),
+                **_drains_for_a_later(_S.DRAINING),
             }
         ),
         _S.MIGRATED: MappingProxyType(_judged(_S.MIGRATED)),

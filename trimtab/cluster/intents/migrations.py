@@ -12,7 +12,7 @@ from trimtab.migration.flaws import scope_flaws, target_flaws
 from trimtab.migration.kept import Migrations
 from trimtab.migration.life import MigrationEvent, MigrationState, allows
 from trimtab.migration.migration import Gate, Migration, Target
-from trimtab.migration.progress import advance, judged_anew
+from trimtab.migration.progress import advance, forget_failures
 from trimtab.migration.scopes import CLUSTER, is_scope
 from trimtab.nearby import nearby
 from trimtab.settings import Settings
@@ -167,7 +167,7 @@ def _begun(
 
 def _after(it: Migration, event: MigrationEvent, why: str, now_ms: int) -> Migration:
     after = it.after(event, why=why, stopped=False, ended=0, moved=now_ms)
-    return judged_anew(after) if after.state is MigrationState.RUNNING else after
+    return forget_failures(after) if after.state is MigrationState.RUNNING else after
 
 
 def _id_flaws(intent: Intent) -> Iterator[Flaw]:
