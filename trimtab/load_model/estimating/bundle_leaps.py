@@ -40,6 +40,8 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     # A bundle that leaps on, or back, is in the record already.
     rows = np.flatnonzero(leapt)
     rows = rows[~np.isin(after.keys[rows], past.keys)]
+    if not rows.size:
+        return past
     levels = (find_level_before_run(before)[at[rows]], after.level[rows])
     return open_leaps(past, after.keys[rows], levels, now_ms)
 

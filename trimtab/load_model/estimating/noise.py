@@ -65,9 +65,10 @@ def learn_noise(old: Estimates, residual: Floats, earlier: Floats, news: Bools) 
 def _pooled(old: Floats, seen: Floats, deviating: Floats, news: Bools) -> Floats:
     """(m,) mean square of each bundle, drawn towards the fleet's median while samples are few."""
     known = seen > 0
-    usual = (_MAD * float(np.median(np.abs(deviating[news])))) ** 2
     if known.any():
         usual = float(np.median(old[known]))
+    else:
+        usual = (_MAD * float(np.median(np.abs(deviating[news])))) ** 2
     usual = min(max(usual, STEADY**2), _MOST_DEVIATION**2)
     before = np.where(known, old, usual)
     clipped = np.minimum(deviating**2, _CLIPPED**2 * before)

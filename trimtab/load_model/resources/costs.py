@@ -68,7 +68,11 @@ class Costs:
 
 def kinds(limits: Floats) -> tuple[tuple[str, ...], Ints]:
     """The names of the kinds, and (n,) the kind of each broker; ``limits`` are (5, n)."""
-    found, kind = np.unique(limits, axis=1, return_inverse=True)
+    if limits.size and (limits == limits[:, :1]).all():
+        # Most fleets are of one kind: sorting ten thousand columns takes ten milliseconds.
+        found, kind = limits[:, :1], np.zeros(limits.shape[1], np.int64)
+    else:
+        found, kind = np.unique(limits, axis=1, return_inverse=True)
     names = tuple(":".join(f"{value:g}" for value in column) for column in found.T.tolist())
     return names, kind.reshape(-1)
 
