@@ -2,9 +2,9 @@
 
 What is timed is `trimtab.round.decide.decide` with trimtab's shedder and placement and all else as
 it is by default, of 1,000 and of 10,000 brokers with 100 bundles each. The unit is one
-stable `numpy.argsort` of as many random float64 as there are bundles, taken before every round; both
-are CPU time of this process, medians. A round grants at most 10,000 moves, and the planner plans at
-most four a broker at a time: where a start needs more, the rounds after it continue.
+stable `numpy.argsort` of as many random float64 as there are bundles, taken before every round;
+both are CPU time of this process, medians. A round grants at most 10,000 moves, and the planner
+plans at most four a broker at a time: where a start needs more, the rounds after it continue.
 
 random      every bundle on a broker drawn at random
 skewed      100 bundles on every broker, whose usage is drawn from 20 to 70 %
