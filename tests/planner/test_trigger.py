@@ -12,13 +12,13 @@ from trimtab.settings import Settings
     ("target", "unrest", "accepted"),
     [
         (0.02, 1.0, 0.02),
-        (0.02, 100.0, 0.08),
+        (0.02, 100.0, 0.06),
         (0.05, 1.0, 0.05),
         (0.05, 3.0, 0.125),
-        (0.05, 100.0, 0.2),
+        (0.05, 100.0, 0.15),
         (0.15, 1.0, 0.15),
         (0.15, 3.0, 0.225),
-        (0.15, 100.0, 0.3),
+        (0.15, 100.0, 0.25),
     ],
 )
 def test_recent_plans_widen_a_wide_target_by_no_more_than_a_balanced_one(

@@ -29,8 +29,10 @@ _AIM: Final = 0.98
 _WIDENING: Final = 0.75
 """The part of the target, of a balanced one at most, by which each recent plan widens what is
 accepted. Lower: a swinging load is chased; higher: a real skew after a plan stays."""
-_WIDEST: Final = 3.0
-"""The most by which it widens, in the same unit: four balanced targets in all."""
+_WIDEST: Final = 2.0
+"""The most by which it widens, in the same unit: a balanced target then accepts what AvgShedder
+does. Lower: a swinging load is chased; higher: a load that grows for hours is left to AvgShedder's
+advantage."""
 _REPEAT_AIM: Final = 0.7
 """The floor for a repeat plan, as a part of the accepted range. Lower: it moves more for noise;
 higher: the next one comes sooner. With it a skewed fleet with noise 0.5 takes 1.01 times the moves
