@@ -129,6 +129,22 @@ def test_what_steps_with_others_is_found_sooner() -> None:
     assert known.struck == 4
 
 
+def test_leaps_that_come_one_by_one_are_no_event_though_some_meet() -> None:
+    """Every other minute one of two hundred bundles gets three times as busy; then thirty do."""
+    rng, factors = np.random.default_rng(3), np.ones(200)
+    known, events = Estimates(), []
+    for minute in range(1, HOUR + 1):
+        if minute > 10 and minute % 2:
+            factors[minute // 2] = 3.0
+        known = after([numbered(factors * noisy(rng, 0.05, 200))], known, minute)
+        events += [minute] if known.event else []
+        assert minute < 20 or known.struck >= 3
+    assert max(events) < 20
+    factors[100:130] = 3.0
+    rounds = [numbered(factors * noisy(rng, 0.05, 200)) for _ in range(4)]
+    assert after(rounds, known, HOUR + 1).event
+
+
 def noisy(rng: np.random.Generator, sigma: float, count: int) -> Floats:
     """Factors of mean 1."""
     factors: Floats = np.exp(sigma * rng.standard_normal(count) - sigma**2 / 2)

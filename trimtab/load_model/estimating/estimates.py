@@ -21,6 +21,9 @@ waits; higher: noise is acted on."""
 _JUST: Final = 7.0
 """Samples for which leaps are one event, in which the target alone counts. Lower: a plan for it
 waits; higher: noise is acted on."""
+_EARLIER: Final = 9
+"""Times as many samples in which leaps are counted: an hour of minutes. Fewer: leaps that come one
+by one are an event when some of them meet; more: a fleet that has come to rest misses events."""
 JOINED: Final = 4.0
 """Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
 higher: noise long after an event counts as a level shift."""
@@ -136,8 +139,21 @@ class Estimates:
 
     @property
     def event(self) -> bool:
-        """Whether more bundles have just leapt together than outliers explain."""
-        return self.struck >= together(self.outlying.expected(_JUST))
+        """Whether more bundles have just leapt together than outliers explain, or than leap in as
+        many samples at any other time."""
+        expected = max(self.outlying.expected(_JUST), self._usually_struck)
+        return self.struck >= together(expected)
+
+    @property
+    def _usually_struck(self) -> float:
+        """How many bundles leapt in as many samples, the median of the last hour or so: an earlier
+        event is none of them."""
+        windows = int(min(self.seen.max(initial=0.0) / _JUST, _EARLIER)) - 1
+        if windows < 1:
+            return 0.0
+        leapt = self.age[(self.age > _JUST) & (self.age <= _JUST * (windows + 1))]
+        counts = np.bincount(np.ceil(leapt / _JUST).astype(np.int64) - 2, minlength=windows)
+        return float(np.median(counts))
 
     @property
     def chance(self) -> Floats:
