@@ -68,7 +68,7 @@ def test_a_hidden_cost_is_learnt_from_the_error_it_makes() -> None:
         for side in dear_sides(plan)[:1]:
             errors.append(abs(side.realised - side.predicted))
             missed.append((side.realised - side.before) / (side.predicted - side.before))
-    assert missed[0] == pytest.approx(2.0, abs=0.05)
+    assert missed[0] == pytest.approx(2.0, abs=0.1)
     assert errors[0] > 0.35
     assert len(errors) >= 3
     # The first two plans were made before anything was corrected.
@@ -102,7 +102,7 @@ def test_a_plan_that_a_hidden_cost_spoils_trips_the_breaker(undo: str) -> None:
     (at,) = tripped
     assert ranges[at - 1] > 0.8
     if undo == "issue":
-        assert ranges[at] < 0.65
+        assert ranges[at] < 0.7
     else:
         assert ranges[at] == ranges[at - 1]
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load import usage
 from trimtab.load_model.bursts import (
     Hosts,
     find_near_overload,
@@ -30,13 +31,15 @@ from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import arriving
 from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.odds import bound
+from trimtab.load_model.resources.costs import kinds
 from trimtab.load_model.resources.excess import count_held
 from trimtab.load_model.resources.needs import ByKey, Needs, Terms, learn_needs
+from trimtab.load_model.resources.own_use import doubted_part, find_unusual, leave_out_doubted
 from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of, weight_of
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
 from trimtab.names import identities
 from trimtab.settings import Settings
-from trimtab.view import View
+from trimtab.view import Brokers, View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
@@ -140,14 +143,11 @@ def _predict(
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
     at[order] = locate_keys(estimates, bundles.keys)[0]
-    size, where = estimates.level[at], view.intended
+    size = estimates.level[at]
     # For bundles that no broker reports now the share is known, but not the traffic.
     whole = bundles.traffic / max(float(size.sum()), _TINY)
-    gain = np.maximum(whole * cost_of(view.brokers, history), _TINY)
-    n = len(gain)
-    rest = np.array([history.unexplained[b] for b in view.brokers.names])
-    unreported = arriving(history.sent, view.brokers.names, bundles.keys, estimates, view.now_ms)
-    hosts = Hosts(rest + gain * unreported, gain, where)
+    hosts = _find_hosts(view, bundles, history, (size, whole), settings)
+    gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
     whole_size, full, settled = size, hosts.usage(size), leaps.wait_s == 0
     expected, passing = expect_levels(leaps, estimates, view.now_ms)
     passing, relieved = leave_out_bursts(hosts, full, passing[at], settings, known=not settled)
@@ -167,6 +167,37 @@ def _predict(
         passing=int(np.count_nonzero(passing)),
     )
     return fleet, whole_size
+
+
+def _find_hosts(
+    view: View,
+    bundles: _Bundles,
+    history: PlannerHistory,
+    sizes: tuple[Floats, float],
+    settings: Settings,
+) -> Hosts:
+    """The brokers and what will be there; ``sizes``: (m,) those of the bundles, and the bytes/s of
+    a size of 1."""
+    brokers, (size, whole) = view.brokers, sizes
+    gain = np.maximum(whole * cost_of(brokers, history), _TINY)
+    rest = np.array([history.unexplained[name] for name in brokers.names])
+    doubted = _find_doubted(brokers, history, rest, settings)
+    unreported = arriving(history.sent, brokers.names, bundles.keys, history.estimates, view.now_ms)
+    hosts = Hosts(rest + gain * unreported, gain, view.intended)
+    full = hosts.usage(size)
+    return hosts._replace(rest=hosts.rest + leave_out_doubted(full, doubted) - full)
+
+
+def _find_doubted(
+    brokers: Brokers, history: PlannerHistory, rest: Floats, settings: Settings
+) -> Floats:
+    """(n,) what may pass of the ``rest`` that traffic does not explain: nothing of what a finished
+    plan showed, nor near overload."""
+    own = rest - np.array([history.ahead.get(name, 0.0) for name in brokers.names])
+    since_ms = np.array([history.since_ms[name] for name in brokers.names])
+    part = doubted_part(np.maximum(brokers.reported_ms - since_ms, 0) / 1000.0)
+    relieved = usage(brokers.resources, settings.weights) > find_near_overload(settings)
+    return np.where(relieved, 0.0, part * find_unusual(own, kinds(brokers.limits)[1]))
 
 
 def _takes(

@@ -37,6 +37,8 @@ class PlannerHistory:
     unexplained: dict[str, float] = field(default_factory=dict)
     """Broker to the usage (fraction) that its average traffic does not explain of its average
     usage."""
+    since_ms: dict[str, int] = field(default_factory=dict)
+    """Broker to the first report from which that was learned."""
     strays: dict[str, float] = field(default_factory=dict)
     """Broker to the standard deviation of a report's unexplained usage around that average."""
     unrest: float = 0.0

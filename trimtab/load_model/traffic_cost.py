@@ -76,12 +76,14 @@ def learn_costs(brokers: Brokers, history: PlannerHistory, settings: Settings) -
     squares = np.where(stepped, fading * squares + (1 - fading) * squared, squares)
     ahead = fading * np.array([history.ahead.get(name, 0.0) for name in brokers.names])
     rest = average - cost * traffic_of(brokers.smoothed_traffic) + ahead
+    since_ms = {name: history.since_ms.get(name, at) for name, at in reported.items()}
     columns = (rest.tolist(), np.sqrt(squares).tolist(), ahead.tolist())
     unexplained, strays, left = (dict(zip(brokers.names, c, strict=True)) for c in columns)
     return replace(
         history,
         costs=costs,
         unexplained=unexplained,
+        since_ms=since_ms,
         strays=strays,
         ahead={name: value for name, value in left.items() if abs(value) > _TINY},
     )
