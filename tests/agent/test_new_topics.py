@@ -169,6 +169,18 @@ def test_a_client_that_invents_names_fills_neither_the_store_nor_the_owner(place
     assert (place.asked(f"{ONE}-7"), asked) == (GREEN, [MOST_WAITING, 1])
 
 
+def test_a_name_that_is_too_long_is_written_down_nowhere(place: Place) -> None:
+    place.migrate()
+    place.look()
+    prefix = "persistent://t/ns/"
+    long, longest = (prefix + "ü" * ((LONGEST_NAME - len(prefix)) // 2 + more) for more in (1, 0))
+    for topic in (long, longest):
+        assert place.asked(topic) is AskAgain
+    place.look()
+    assert list(place.store.records) == [longest]
+    assert (place.asked(long), place.asked(longest)) == (AskAgain, GREEN)
+
+
 def test_a_store_that_lost_its_migrations_has_no_topic_created_on_blue(place: Place) -> None:
     """It was emptied; the job's next round writes them again."""
     place.migrate()
