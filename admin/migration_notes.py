@@ -17,7 +17,8 @@ _BUNDLES: Final = {
     "no-owner": "has no owner: none of its topics takes a step",
     "no-lease": "is of {}, which is not alive: none of its topics takes a step",
     "not-loaded": "is given to {}, which does not serve it yet: none of its topics takes a step",
-    "not-named": "is served by {}, which has not named its topics: does it offer migrations?",
+    "not-named": "is served by {}, which has not named its topics: does it offer migrations? "
+    "what does its log say?",
 }
 """What is wrong with a bundle that a migration waits for, by its
 `control.migration.waiting_bundles.Cause`."""

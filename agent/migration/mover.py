@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import suppress
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -26,6 +27,7 @@ import msgspec
 import structlog
 
 from agent.broker import Broker, CannotLoad
+from agent.migration.guarded import GuardedPort
 from agent.migration.left import Left, left_in
 from agent.migration.new_topics import NewTopics
 from agent.migration.port import CannotMigrate, Migrating
@@ -83,7 +85,7 @@ class Mover:
         self._records = Records(cluster, broker_id, session, store, clock)
         self._known = self._records.known
         self._new = NewTopics(self._records, holdings)
-        self._broker = broker if isinstance(broker, Migrating) else None
+        self._broker = GuardedPort(broker) if isinstance(broker, Migrating) else None
         self._clock = clock
         self._look_at = -math.inf
         self._bundles = deque[str]()
@@ -174,26 +176,33 @@ class Mover:
         if self._known.migrations:
             self._bundles.extend(sorted(served))
 
-    def _list(self, broker: Migrating, bundle: str, keep: Keep) -> None:
+    def _list(self, broker: GuardedPort, bundle: str, keep: Keep) -> None:
         """Enlist and forget topics of a bundle, and note which have a step that is due."""
         epoch = self._holdings.epoch(bundle)
         if epoch is None:
             return
         self._records.read(bundle, keep)
-        named = _paced(broker.topics_of(bundle), keep)
-        topics = {topic for topic in named if not is_system(topic)}
-        changes = self._missing(bundle, epoch, topics, keep)
-        accepted = all(answer.accepted for answer in self._ask(bundle, changes, keep))
-        if accepted and not any(self._known.unlisted(bundle, topics & self._half_done)):
-            self._name(bundle, epoch)
+        # What cannot be listed is listed with the next look. The topics that are known go on.
+        with suppress(CannotMigrate):
+            self._enlist(broker, bundle, epoch, keep)
         self._ask(bundle, self._old(broker, bundle, epoch), keep)
         for case in _paced(self._known.cases(bundle), keep):
             is_due = case.step is not Step.REST or case.topic in self._half_done
             if is_due and (bundle, case.topic) not in self._put_off:
                 self._due.append((bundle, case.topic))
 
+    def _enlist(self, broker: GuardedPort, bundle: str, epoch: Epoch, keep: Keep) -> None:
+        """Write down what is new of a bundle's topics; raises CannotMigrate too."""
+        named, wrong = broker.list_topics(bundle)
+        topics = {topic for topic in _paced(named, keep) if not is_system(topic)}
+        changes = self._missing(bundle, epoch, topics, wrong, keep)
+        accepted = all(answer.accepted for answer in self._ask(bundle, changes, keep))
+        unlisted = any(self._known.unlisted(bundle, topics & self._half_done))
+        if accepted and not unlisted and not wrong:
+            self._name(bundle, epoch)
+
     def _missing(
-        self, bundle: str, epoch: Epoch, topics: Set[str], keep: Keep
+        self, bundle: str, epoch: Epoch, topics: Set[str], wrong: Set[str], keep: Keep
     ) -> Iterator[TopicChange]:
         """What is to be asked for topics that have no record, or have one and are not there."""
         if any(each.state in MAY_ENLIST for each in self._known.migrations.values()):
@@ -202,7 +211,7 @@ class Mover:
             for topic, migration in self._known.unlisted(bundle, done):
                 yield self._records.enlist(bundle, epoch, topic, migration)
         for case in _paced(self._known.cases(bundle), keep):
-            if case.topic not in topics:
+            if case.topic not in topics and case.topic not in wrong:
                 yield from self._deleted(bundle, epoch, case)
 
     def _old(self, broker: Migrating, bundle: str, epoch: Epoch) -> Iterator[TopicChange]:
@@ -305,7 +314,9 @@ class Mover:
             self._half_done.add(case.topic)
         left = left_in(now.record)
         change = self._records.change(bundle, epoch, case.topic, None, case.migration, left)
-        problem = (why or "no reason given")[:LONGEST_PROBLEM]
+        # It may quote a name of whatever bytes.
+        text = why.encode(errors="replace").decode()
+        problem = (text or "no reason given")[:LONGEST_PROBLEM]
         self._records.ask(bundle, msgspec.structs.replace(change, problem=problem))
 
 

@@ -16,7 +16,8 @@ from typing import Final
 import msgspec
 import structlog
 
-from agent.migration.port import AskAgain, Migrating
+from agent.migration.guarded import GuardedPort
+from agent.migration.port import AskAgain, CannotMigrate
 from agent.migration.records import Keep, Records
 from agent.ownership.holdings import Holdings
 from trimtab.migration.migration import Target
@@ -66,7 +67,7 @@ class NewTopics:
                 self._waiting.add(topic)
         raise AskAgain("it is not recorded yet that it begins on the other cluster")
 
-    def start(self, broker: Migrating, keep: Keep) -> None:
+    def start(self, broker: GuardedPort, keep: Keep) -> None:
         """Write the records of all that wait; raises StoreUnavailable and Closed."""
         with self._changing:
             names, self._waiting = sorted(self._waiting), set()
@@ -93,14 +94,18 @@ class NewTopics:
         self._full = frozenset()
 
     def _start_in(
-        self, broker: Migrating, bundle: str, topics: list[str], keep: Keep
+        self, broker: GuardedPort, bundle: str, topics: list[str], keep: Keep
     ) -> tuple[TopicOutcome, ...]:
         epoch = self._holdings.epoch(bundle)
         if epoch is None:
             return ()
         self._records.read(bundle, keep)
         # While a migration takes new topics none is created here: what is not here now will not be.
-        here = set(broker.topics_of(bundle))
+        try:
+            here = broker.list_topics(bundle).topics
+        except CannotMigrate:
+            # Their clients ask again.
+            return ()
         new = (topic for topic in topics if topic not in here)
         changes = [each for topic in new for each in self._starting(bundle, epoch, topic)]
         return self._records.ask(bundle, *changes)

@@ -38,9 +38,10 @@ class Migrating(Protocol):
 
     Each call names a topic of a bundle that this broker serves, must be harmless when repeated, and
     raises CannotMigrate with a reason when it fails: a crash, or a new owner, repeats what was not
-    written down. None may take longer than a third of the lease, which is not kept meanwhile,
-    however many questions to green it is: one that ends by CannotMigrate, and goes on when it is
-    repeated, is counted and shown; one that takes longer loses the broker all of its bundles.
+    written down. Any other exception counts as that too, and its traceback is logged. None may take
+    longer than a third of the lease, which is not kept meanwhile, however many questions to green
+    it is: one that ends by CannotMigrate, and goes on when it is repeated, is counted and shown;
+    one that takes longer loses the broker all of its bundles.
 
     A broker without these methods takes no part: its topics stay where they are, and the progress
     names them as active.
@@ -48,7 +49,9 @@ class Migrating(Protocol):
 
     def topics_of(self, bundle: str) -> Collection[str]:
         """The topics that exist in a loaded bundle, loaded or not; those too that were terminated.
-        One that is not named has been deleted by its users, or was never here.
+        One that is not named has been deleted by its users, or was never here. Names are whole
+        (``persistent://tenant/namespace/topic``); another one is logged and left out, and the
+        bundle does not count as named.
 
         It excludes a creation that is under way. A creation asks ``Agent.green_for`` first, under
         the same lock, and creates the topic only if the answer is None: what this call does not

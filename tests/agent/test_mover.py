@@ -25,6 +25,7 @@ from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave
 from trimtab.migration.progress import advance
 from trimtab.migration.scopes import CLUSTER
+from trimtab.migration.steps import Step
 from trimtab.migration.topic_life import TopicState
 from trimtab.model import Epoch
 from trimtab.wire.topics import LONGEST_PROBLEM, MOST_NAMED, TopicRecord, Waiting
@@ -1086,3 +1087,79 @@ def test_no_more_topics_are_looked_at_between_two_renewals_of_the_lease_than_in_
     place.mover.look(lambda: kept.append(len(looked)))
     assert len(looked) == 2 * LISTED + 1
     assert max(after - before for before, after in pairwise(kept)) <= LISTED
+
+
+def test_a_defect_of_the_broker_fails_one_step_and_ends_nothing(place: Place) -> None:
+    """It would end the agent with all its bundles, and the same at each owner that follows."""
+    place.storage.topic(ONE)
+    place.storage.topic(TWO)
+    place.migrate()
+    place.broker.defects = ["create one"] * 2
+    with capture_logs() as told:
+        assert place.look() == ["create two", "hold two", "terminate two"]
+        place.look()
+    problem = place.store.records[ONE].problem
+    assert problem == "the broker's code failed, see its log: ValueError: create one"
+    assert (place.state(), place.state(TWO)) == ("active", "migrated")
+    [line] = [each for each in told if each["log_level"] == "error"]
+    assert (line["subject"], line["exc_info"]) == (ONE, True)
+    assert place.mover.counts[Step.BEGIN, False] == 2
+    place.look()
+    assert (place.state(), place.store.records[ONE].problem) == ("terminated", "")
+
+
+@pytest.mark.parametrize("lost", [StoreUnavailable, Closed])
+def test_an_error_of_the_store_is_no_defect_of_the_broker(
+    place: Place, lost: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+
+    def fail(*_: object) -> None:
+        raise lost("no")
+
+    monkeypatch.setattr(place.store, "change", fail)
+    with pytest.raises(lost):
+        place.look()
+
+
+def test_a_bundle_is_not_loaded_whose_topics_the_broker_cannot_restore(place: Place) -> None:
+    place.storage.topic(ONE)
+    place.migrate()
+    place.look()
+    place.broker.defects = ["terminate one"]
+    with pytest.raises(CannotLoad, match="ValueError: terminate one"):
+        place.mover.resume(BUNDLE, lambda: None)
+
+
+def test_topics_go_on_while_the_broker_cannot_list_them(place: Place) -> None:
+    place.storage.topic(ONE, slow=0)
+    place.migrate()
+    place.look()
+    place.broker.defects = ["list"] * 2
+    place.store.marks.clear()
+    assert place.look() == ["terminate one", "redirect one#slow", "remove one"]
+    assert place.asked(TWO) is AskAgain
+    place.mover.look(lambda: None)
+    assert place.asked(TWO) is AskAgain
+    place.mover.look(lambda: None)
+    assert place.asked(TWO) == GREEN
+
+
+def test_a_name_that_is_not_whole_keeps_its_bundle_from_being_named(place: Place) -> None:
+    """It is in no namespace's scope: its migration would be complete, and its clients on blue."""
+    short, unreadable = "t/ns/short", "persistent://t/ns/\ud800"
+    for name in (ONE, short, unreadable):
+        place.storage.topic(name)
+    place.migrate(scope=CLUSTER)
+    place.broker.whole_ring = True
+    with capture_logs() as told:
+        place.look()
+        place.look()
+    assert (place.state(), place.state(short)) == ("migrated", "unknown")
+    assert not place.store.marks
+    assert [each["topic"] for each in told if each["log_level"] == "error"] == [unreadable, short]
+    del place.storage.blue[short], place.storage.blue[unreadable]
+    place.look()
+    assert place.store.marks == {("m", BUNDLE): 0}

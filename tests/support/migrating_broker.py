@@ -50,18 +50,25 @@ class Storage:
 
 
 class MigratingBroker(Recorder):
-    """Writes down what it does; each name in ``failing`` makes that call fail once more."""
+    """Writes down what it does; each name in ``failing`` makes that call fail once more, and each
+    call in ``defects`` raises what the port does not name, once more."""
 
     def __init__(self, storage: Storage, *loaded: str) -> None:
         super().__init__(*loaded)
         self.storage = storage
         self.done: list[str] = []
         self.failing: list[str] = []
+        self.defects: list[str] = []
         self.why: str | None = None
         """The reason that a call gives which fails, if not its own."""
         self.held: set[str] = set()
+        self.whole_ring = False
+        """Whether its one bundle has all topics, by whichever names."""
 
     def topics_of(self, bundle: str) -> Collection[str]:
+        self._break("list")
+        if self.whole_ring:
+            return list(self.storage.blue)
         return [topic for topic in self.storage.blue if holds(bundle, topic)]
 
     def create_on(self, target: Target, topic: str) -> None:
@@ -130,4 +137,11 @@ class MigratingBroker(Recorder):
         if verb in self.failing:
             self.failing.remove(verb)
             raise CannotMigrate(f"cannot {verb}" if self.why is None else self.why)
-        self.done.append(f"{verb} {subject.rpartition('/')[2]}")
+        call = f"{verb} {subject.rpartition('/')[2]}"
+        self._break(call)
+        self.done.append(call)
+
+    def _break(self, call: str) -> None:
+        if call in self.defects:
+            self.defects.remove(call)
+            raise ValueError(call)
