@@ -33,6 +33,8 @@ from simulation.traffic.standing import Standing
 from sinks.errors import SinkError
 from sinks.kafka.readable import MALFORMED
 from trimtab.migration.migration import Migration, Target
+from trimtab.model import InvalidName
+from trimtab.store.lookup import parse_topic
 from trimtab.wire.lookup import Answer
 from trimtab.wire.reports.load_report import encode
 
@@ -118,7 +120,10 @@ class Admin:
             ):
                 return self._say_migrations()
             case _, "persistent" | "non-persistent", [tenant, namespace, name, *rest]:
-                topic = f"{kind}://{tenant}/{namespace}/{name}"
+                try:
+                    topic, _ = parse_topic(f"{kind}://{tenant}/{namespace}/{name}")
+                except InvalidName as error:
+                    return Reply(412, _says(str(error)))
                 return self._of_topic(method, topic, rest, body) or self._elsewhere(topic, path)
         return Reply(404, _says(f"no {method} {path}"))
 

@@ -31,6 +31,7 @@ from simulation.traffic.frames import (
     Send,
     Subscribe,
     Subscribed,
+    Unreadable,
     fit,
 )
 from simulation.traffic.places import Places
@@ -42,6 +43,8 @@ from trimtab.model import Epoch
 from trimtab.wire.lookup import Avoid
 
 WITHHELD_MS: Final = 200
+UNREADABLE_MS: Final = 1000
+"""The same line will not be read later either: its client has to change it."""
 AGAIN_MS: Final = 100
 """Until the record of a new topic may be there."""
 
@@ -99,9 +102,8 @@ class Desk:
         bundle = self.places.bundle_of(topic)
         return None if bundle is None else self._token(bundle)
 
-    def handle(self, session: Session, frames: Sequence[FromClient]) -> list[Astray]:
-        """Do what a client asks, and return what is not asked here; raises `sqlite3.Error`, and
-        InvalidName for what is no topic."""
+    def handle(self, session: Session, frames: Sequence[FromClient | Unreadable]) -> list[Astray]:
+        """Do what a client asks, and return what is not asked here; raises `sqlite3.Error`."""
         work = _Work(session)
         with self.lock:
             with self.log.transaction():
@@ -130,8 +132,10 @@ class Desk:
         found, told = self.log.find(name, token), self.restores.get(name)
         return found if found is None or told is None else self.log.step(found, *told)
 
-    def _one(self, work: _Work, frame: FromClient) -> None:
+    def _one(self, work: _Work, frame: FromClient | Unreadable) -> None:
         match frame:
+            case Unreadable(topic, name, part, says):
+                work.answers.append(Retry(topic, name, part, UNREADABLE_MS, says))
             case Produce() | Subscribe():
                 self._open(work, frame)
             case Send():

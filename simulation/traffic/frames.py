@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from sinks.kafka.readable import MALFORMED
 from trimtab.migration.migration import Target
-from trimtab.model import Epoch
+from trimtab.model import Epoch, InvalidName
+from trimtab.store.lookup import parse_topic
 from trimtab.wire.lookup import Avoid
 
 VERSION: Final = 2
@@ -188,8 +189,33 @@ def fit(frame: FromBroker, version: int) -> FromBroker:
     return Refused(KNOWS_REDIRECT, says)
 
 
+class _Producer(msgspec.Struct, frozen=True, tag_field="is", tag="produce"):
+    """Which producer a line opens."""
+
+    topic: str
+    name: str
+
+
+class _Consumer(msgspec.Struct, frozen=True, tag_field="is", tag="subscribe"):
+    """Which subscription a line attaches to."""
+
+    topic: str
+    name: str
+
+
+class Unreadable(NamedTuple):
+    """Stands for a line that would open something, and has a member that cannot be read."""
+
+    topic: str
+    """As the client named it."""
+    name: str
+    part: Part
+    says: str
+
+
 _encoder: Final = msgspec.json.Encoder()
 _of_client: Final = msgspec.json.Decoder(FromClient)
+_opening: Final = msgspec.json.Decoder(_Producer | _Consumer)
 _of_broker: Final = msgspec.json.Decoder(FromBroker)
 
 
@@ -198,12 +224,32 @@ def encode(frames: Iterable[FromClient | FromBroker]) -> bytes:
     return b"".join(_encoder.encode(frame) + b"\n" for frame in frames)
 
 
-def of_client(lines: Iterable[bytes]) -> list[FromClient]:
-    """The frames of lines that a client sent; raises Malformed."""
+def of_client(lines: Iterable[bytes]) -> list[FromClient | Unreadable]:
+    """The frames of lines that a client sent, their topics by whole names; raises Malformed."""
+    return [_of_client_line(line) for line in lines]
+
+
+def _of_client_line(line: bytes) -> FromClient | Unreadable:
     try:
-        return [_of_client.decode(line) for line in lines]
+        frame: FromClient = _of_client.decode(line)
+        if isinstance(frame, Connect):
+            return frame
+        whole, _ = parse_topic(frame.topic)
+        if whole != frame.topic:
+            frame = msgspec.structs.replace(frame, topic=whole)
+        return frame
+    except (*MALFORMED, InvalidName) as error:
+        return _opens(line, str(error))
+
+
+def _opens(line: bytes, says: str) -> Unreadable:
+    """What a line asks to open, though the rest of it cannot be read; raises Malformed."""
+    try:
+        asked = _opening.decode(line)
     except MALFORMED as error:
-        raise Malformed(str(error)) from error
+        raise Malformed(says) from error
+    part = Part.PRODUCER if isinstance(asked, _Producer) else Part.CONSUMER
+    return Unreadable(asked.topic, asked.name, part, says)
 
 
 def of_broker(lines: Iterable[bytes]) -> list[FromBroker]:

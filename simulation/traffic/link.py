@@ -17,6 +17,7 @@ from zlib import crc32
 
 from simulation.traffic.frames import FromBroker, Migrated, Part, Produce, Subscribe
 from simulation.traffic.session import Session
+from trimtab.store.lookup import parse_topic
 from trimtab.wire.lookup import Avoid
 
 FIRST_PAUSE_S: Final = 0.05
@@ -42,7 +43,8 @@ class Link(ABC):
     part: Part
 
     def __init__(self, topic: str, name: str) -> None:
-        self.topic, self.name = topic, name
+        """``topic`` may be a short name; brokers answer with the whole one. Raises InvalidName."""
+        self.topic, self.name = parse_topic(topic)[0], name
         self.phase = Phase.WANTED
         self.session: Session | None = None
         """Over which it was asked, or is open."""

@@ -23,7 +23,6 @@ from simulation.traffic.frames import (
     of_client,
 )
 from simulation.traffic.session import Session
-from trimtab.model import InvalidName
 from trimtab.wire.lookup import Answer, AnswerKind, Avoid
 
 LookUp = Callable[[str, Avoid | None], Answer]
@@ -105,7 +104,7 @@ class Server:
             if session.version == 0:
                 frames = frames[1:] if self._greet(session, frames[0]) else []
             astray = self._desk.handle(session, frames) if frames else []
-        except (Malformed, InvalidName, sqlite3.OperationalError):
+        except (Malformed, sqlite3.OperationalError):
             # The client comes again; of the transaction nothing is left.
             session.cut()
             return
@@ -133,6 +132,9 @@ class Server:
         if answer.broker is None or answer.broker == self._name:
             # Its own: it is about to serve, or does no longer and will learn of that.
             return Retry(topic, name, part, answer.after_ms or _AGAIN_MS, answer.says)
-        url = pulsar or f"pulsar://{answer.broker}"
+        if pulsar is None:
+            # It has just started. Its id is where its admin interface listens, not clients' port.
+            says = f"{answer.broker} has not said yet where clients find it"
+            return Retry(topic, name, part, answer.after_ms or _AGAIN_MS, says)
         decides = answer.kind is AnswerKind.REDIRECT
-        return Elsewhere(topic, name, part, url, "" if decides else answer.broker, answer.epoch)
+        return Elsewhere(topic, name, part, pulsar, "" if decides else answer.broker, answer.epoch)

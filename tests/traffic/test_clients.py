@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
 import pytest
 
 from simulation.traffic.client import Client, TooOld
+from simulation.traffic.frames import (
+    VERSION,
+    Connect,
+    Elsewhere,
+    FromBroker,
+    Part,
+    Produce,
+    Producing,
+    Receipt,
+    Retry,
+    encode,
+    of_broker,
+)
 from simulation.traffic.producer import Producer
 from simulation.traffic.standing import Step
 from tests.support.waiting import eventually
@@ -134,6 +148,66 @@ def test_what_is_no_client_is_cut_off(blue: Town) -> None:
         with socket.create_connection(("127.0.0.1", home(blue, 0).server.port), 5) as line:
             line.sendall(said)
             assert line.recv(1) == b""
+
+
+SHORT = "t/ns/orders"
+
+
+def conversation(of: Town, *lines: bytes) -> list[FromBroker]:
+    """What a broker says to each line of a client that is written from scratch."""
+    address = ("127.0.0.1", home(of, 0).server.port)
+    with socket.create_connection(address, 5) as line, line.makefile("rb") as said:
+        line.sendall(encode([Connect(VERSION, "bare")]) + b"".join(each + b"\n" for each in lines))
+        return of_broker([said.readline() for _ in range(len(lines) + 1)])[1:]
+
+
+def test_a_topic_is_one_by_its_short_and_by_its_whole_name(blue: Town, client: Client) -> None:
+    inbox = Inbox()
+    attached(client, inbox)
+    producer = client.producer(SHORT, "p")
+    send(client, producer, 0)
+    all_stored(producer)
+    opened = f'{{"is":"produce","topic":"{SHORT}","name":"bare"}}'
+    sent = f'{{"is":"send","topic":"{SHORT}","name":"bare","sequence":0,"key":"","value":"1"}}'
+    answers = conversation(blue, opened.encode(), sent.encode())
+    assert set(answers) == {Producing(TOPIC, "bare", -1), Receipt(TOPIC, "bare", 0)}
+    arrived(inbox, 2)
+    assert list(home(blue, 0).broker.topics_of(BUNDLE)) == [TOPIC]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "wrong", "says"),
+    [
+        ("produce", Part.PRODUCER, '"topic":"a/b","avoid":null', "is not topic or tenant"),
+        ("produce", Part.PRODUCER, f'"topic":"{TOPIC}","avoid":"b:1"', r"\$\.avoid"),
+        ("subscribe", Part.CONSUMER, f'"topic":"{TOPIC}","avoid":["b:1",7]', r"\$\.avoid"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused_with_the_reason_and_the_rest_goes_on(
+    blue: Town, kind: str, part: Part, wrong: str, says: str
+) -> None:
+    """The connection serves other topics of the client too."""
+    asked = f'{{"is":"{kind}","name":"x",{wrong}}}'
+    fine = f'{{"is":"produce","topic":"{TOPIC}","name":"p","avoid":["127.0.0.1:1",[1,2]]}}'
+    refused, opened = conversation(blue, asked.encode(), fine.encode())
+    assert isinstance(refused, Retry)
+    assert (refused.name, refused.part) == ("x", part)
+    assert re.search(says, refused.says)
+    assert opened == Producing(TOPIC, "p", -1)
+
+
+def test_a_client_waits_until_it_is_known_where_clients_find_the_owner(blue: Town) -> None:
+    """The owner's id is the address of its admin interface."""
+    blue.give(home(blue, 1))
+    blue.tells_urls = False
+    asked = encode([Produce(TOPIC, "p")]).strip()
+    [answer] = conversation(blue, asked)
+    assert isinstance(answer, Retry)
+    assert answer.says == f"{home(blue, 1).name} has not said yet where clients find it"
+    blue.tells_urls = True
+    [answer] = conversation(blue, asked)
+    assert isinstance(answer, Elsewhere)
+    assert answer.url == home(blue, 1).url
 
 
 def closed_on(blue: Town, green: Town, *steps: Step) -> None:

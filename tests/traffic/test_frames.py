@@ -17,7 +17,9 @@ from simulation.traffic.frames import (
     Malformed,
     Migrated,
     Part,
+    Produce,
     Refused,
+    Unreadable,
     encode,
     fit,
     of_broker,
@@ -25,6 +27,8 @@ from simulation.traffic.frames import (
 )
 from simulation.traffic.standing import AFTER, Standing, Step
 from trimtab.migration.migration import Target
+from trimtab.model import Epoch
+from trimtab.wire.lookup import Avoid
 
 PAGE = (Path(__file__).parents[2] / "docs" / "traffic.md").read_text("utf-8")
 
@@ -50,7 +54,14 @@ def test_the_conversation_on_the_page_is_one() -> None:
     read = [(of_client if way == ">" else of_broker)([line.encode()]) for way, line in said]
     assert len(read) == 8
     for (_, line), frames in zip(said, read, strict=True):
-        assert encode(frames).decode() == f"{line}\n"
+        readable = [frame for frame in frames if not isinstance(frame, Unreadable)]
+        assert encode(readable).decode() == f"{line}\n"
+
+
+def test_the_page_shows_what_a_client_avoids() -> None:
+    [line] = re.findall(r"^(\{.*avoid.*\})$", PAGE, re.MULTILINE)
+    avoid = Avoid("b1:8080", Epoch(3, 17))
+    assert of_client([line.encode()]) == [Produce("persistent://t/ns/orders", "till", avoid)]
 
 
 def test_the_page_has_the_table_of_standings() -> None:

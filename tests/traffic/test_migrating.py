@@ -447,6 +447,12 @@ def test_a_topic_that_somebody_tried_on_green_does_not_begin_until_it_is_deleted
         urlopen(deletion(blue), timeout=20)
 
 
+def test_an_admin_path_that_names_no_topic_is_refused(blue: Town) -> None:
+    asked = Request(f"{blue.homes[0].web}/admin/v2/persistent/t/ns/", method="PUT")
+    with pytest.raises(HTTPError, match="412"):
+        urlopen(asked, timeout=20)
+
+
 def deletion(of: Town) -> Request:
     """As Pulsar's command asks for it."""
     path = "/admin/v2/persistent/t/ns/orders?force=true"

@@ -88,6 +88,8 @@ class Town:
         self.homes = [Home(self, kind, needs) for _ in range(brokers)]
         self.epoch = Epoch(1, 1)
         self.owner: Home | None = self.homes[0]
+        self.tells_urls = True
+        """Whether lookups know where the owner listens."""
         self.avoided: list[Avoid] = []
         self.new_topics: Target | None = None
         self.migrations: list[Migration] = []
@@ -120,7 +122,9 @@ class Town:
             bundle=BUNDLE,
             broker=self.owner.name,
             epoch=self.epoch,
-            urls=ServiceUrls(pulsar=self.owner.url, web=self.owner.web),
+            urls=ServiceUrls(pulsar=self.owner.url, web=self.owner.web)
+            if self.tells_urls
+            else None,
         )
 
     @property
