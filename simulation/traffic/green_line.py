@@ -39,6 +39,10 @@ class Refused(CannotMigrate):
         self.status = status
 
 
+class _Silent(Exception):
+    """A server that does not answer, by its URL, and why."""
+
+
 class GreenLine:
     """One other cluster, for one thread. What is asked between two calls of ``begin`` ends after
     ANSWER_S, however many questions that are: the broker's lease is not kept meanwhile."""
@@ -61,24 +65,28 @@ class GreenLine:
                 return self._asked(method, f"{host}/admin/v2/{path}", body)
             except Misconfigured as error:
                 raise CannotMigrate(str(error)) from error
-            except (OSError, HTTPException) as error:
-                why = f"{host}: {error}"
-                if isinstance(error, SSLCertVerificationError):
-                    why += f"; {NOT_TRUSTED}"
+            except _Silent as error:
+                why = str(error)
                 if host == self._hosts[0]:
                     # The next question begins with another one.
                     self._hosts = [*self._hosts[1:], host]
         raise CannotMigrate(f"green does not answer: {why}")
 
     def _asked(self, method: str, url: str, body: bytes) -> Answer:
-        """The answer, after what redirects there are; raises Misconfigured too."""
+        """The answer, after what redirects there are; raises _Silent and Misconfigured too."""
         headers = {"content-type": "application/json", **self._access.headers()}
         is_safe = url.startswith("https:")
         for _ in range(_MOST_HOPS):
             parts = urlsplit(url)
             if is_safe and parts.scheme != "https":
                 raise CannotMigrate(f"{method} {parts.path}: green leads from TLS to {url}")
-            status, text, location = self._once(method, parts, body, headers)
+            try:
+                status, text, location = self._once(method, parts, body, headers)
+            except (OSError, HTTPException) as error:
+                # Not always the one that was asked: that may have led here.
+                why = f"{parts.scheme}://{parts.netloc}: {error}"
+                untrusted = isinstance(error, SSLCertVerificationError)
+                raise _Silent(f"{why}; {NOT_TRUSTED}" if untrusted else why) from error
             if status != 307:
                 break
             url = location

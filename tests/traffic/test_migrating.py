@@ -447,6 +447,17 @@ def test_a_topic_that_somebody_tried_on_green_does_not_begin_until_it_is_deleted
         urlopen(deletion(blue), timeout=20)
 
 
+def test_the_server_that_does_not_answer_is_named_and_not_the_one_that_leads_there(
+    green: Town, broker: MigratingBroker, client: Client
+) -> None:
+    talking(client)
+    dead, leads = green.homes
+    dead.kill()
+    with pytest.raises(CannotMigrate, match=f"{dead.web}: .*refused") as raised:
+        broker.create_on(green.urls, TOPIC)
+    assert leads.web not in str(raised.value)
+
+
 def test_an_admin_path_that_names_no_topic_is_refused(blue: Town) -> None:
     asked = Request(f"{blue.homes[0].web}/admin/v2/persistent/t/ns/", method="PUT")
     with pytest.raises(HTTPError, match="412"):
