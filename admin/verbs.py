@@ -85,6 +85,8 @@ class Change(NamedTuple):
     path: str
     body: object = None
     query: Mapping[str, object] = {}
+    done: str = "done"
+    """What ``--wait`` says at its end."""
 
 
 def note_more(page: Mapping[str, Any]) -> list[str]:
@@ -151,7 +153,7 @@ def _acting(command: Callable[..., Change]) -> Callable[..., None]:
             told = session.ask(change.method, session.path(change.path), change.body, query)
             _tell(told, common["output"])
             if common["execute"] and common["wait"]:
-                await_done(session, told["id"], common["wait"])
+                await_done(session, told["id"], common["wait"], change.done)
 
     return run
 
@@ -171,7 +173,7 @@ def _tell(told: Mapping[str, Any], output: Output) -> None:
         typer.echo(f"nothing is changed yet\nNext: {again}", err=True)
 
 
-def await_done(session: Session, intent: str, wait_s: float) -> None:
+def await_done(session: Session, intent: str, wait_s: float, done: str = "done") -> None:
     """Wait until an intent is done, and say so; raises Refusal unless it is."""
     until = time.monotonic() + wait_s
     while True:
@@ -184,7 +186,7 @@ def await_done(session: Session, intent: str, wait_s: float) -> None:
             found = {"state": "not read by a job"}
         match found["state"]:
             case "done":
-                typer.echo("done", err=True)
+                typer.echo(done, err=True)
                 return
             case "refused" | "expired":
                 raise refusal_of(found)

@@ -11,6 +11,7 @@ from agent.lookup.server import Lookup
 from api.audit_log import reason_of
 from api.refusal import RefusedRequest, status_of
 from control.intents import new_intent
+from control.next_command import command
 from control.plane import ControlPlane
 from control.rounds import ClusterRounds
 from trimtab.intent_rules import IntentRule
@@ -102,7 +103,11 @@ class Context:
         """Wait until an intent that was sent is done; raises RefusedRequest unless it is."""
         found = self.plane.outcome(intent.cluster, intent.id, wait_s)
         if found is None:
-            reason = f"no job has read {intent.id} for {wait_s:g} s; is one running?"
+            later = command("outcome", intent.id, "--cluster", intent.cluster)
+            reason = (
+                f"no job has read {intent.id} for {wait_s:g} s; is one running? It stands, and the "
+                f"next job carries it out: {later}"
+            )
             raise RefusedRequest(503, reason)
         _refuse_another(intent, found)
         problems = "; ".join(found.problems)

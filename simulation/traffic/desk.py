@@ -248,4 +248,4 @@ class Desk:
 def withheld(key: Key, part: Part = Part.PRODUCER) -> Retry:
     """Answer a producer, or who would make a subscription, of a topic whose replicators have not
     come to its end."""
-    return Retry(*key, part, WITHHELD_MS, "not all of it is replicated yet")
+    return Retry(*key, part, WITHHELD_MS, "it is about to go to another cluster")
