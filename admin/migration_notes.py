@@ -32,6 +32,8 @@ def notes(told: Told, cluster: str, *, reported: bool = False) -> list[str]:
     stand below the report."""
     found = [_head(told), _progress(told), *_obstacles(told)]
     it = told["migration"]
+    if it["state"] == "completed" and not told["left"] + told["total"]["migrated"]:
+        found.append("no broker has named a topic of its scope: nothing has gone")
     if it["ended"]:
         found.append(f"ended at {moment(it['ended'])}")
     if told["ends"]:

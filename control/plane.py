@@ -54,6 +54,7 @@ from trimtab.cluster.intents.migrations import MIGRATIONS
 from trimtab.cluster.plans.drains import DRAIN_PLANS
 from trimtab.migration.flaws import hosts_of
 from trimtab.migration.kept import Migrations as KeptMigrations
+from trimtab.migration.scopes import namespace_of
 from trimtab.nearby import nearby
 from trimtab.state.memory import Memory
 from trimtab.wire.intent import Intent
@@ -250,7 +251,8 @@ class ControlPlane:
             records=lambda namespace: self.records(intent.cluster, namespace),
         )
         left = partial(self._left_on_green, intent.cluster)
-        blue = Blue(memory.appended, urls, existing.namespaces, memory.migrations, left)
+        has = partial(self._has_record, intent.cluster)
+        blue = Blue(memory.appended, urls, existing.namespaces, memory.migrations, left, has)
         migration = find_migration(intent, blue, self._access)
         flaws = list(object_to(intent, last, memory, existing))
         flaws += migration.flaws() if migration is not None else ()
@@ -265,6 +267,9 @@ class ControlPlane:
     def _left_on_green(self, cluster: str, namespace: str, topics: Sequence[str]) -> set[str]:
         found = self.topics.named(cluster, namespace, topics)
         return {topic for topic, record in found.items() if record.stays}
+
+    def _has_record(self, cluster: str, topic: str) -> bool:
+        return bool(self.topics.named(cluster, namespace_of(topic), [topic]))
 
     def migrations_of(self, last: ClusterRounds) -> KeptMigrations:
         """The cluster's migrations, and where its topics would go."""

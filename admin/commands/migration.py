@@ -14,6 +14,8 @@ from admin.output import Shown, moment, text
 from admin.session import Session
 from admin.verbs import Change, Limit, acts, reads
 from control.next_command import command
+from trimtab.explaining.words import format_count
+from trimtab.migration.scopes import is_scope
 
 migration_commands = typer.Typer(
     help="Take topics to another cluster (blue-green), without losing a message.",
@@ -38,7 +40,8 @@ Waves = Annotated[
     typer.Option(
         "--wave",
         help="In order, comma-separated scopes, each wave with @SHARE if not all of them: "
-        "t/ns@0.05. What is in none follows last.",
+        "t/ns@0.05. What is in none follows last. A number after the last @ is the share: a topic "
+        "whose name ends so has @1 after it.",
     ),
 ]
 Backlog = Annotated[
@@ -76,14 +79,28 @@ def _body(
 
 
 def _wave(said: str) -> dict[str, Any]:
-    scopes, _, share = said.partition("@")
+    scopes, at, share = said.rpartition("@")
     try:
-        number = float(share or 1.0)
+        number = float(share)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):
+    if at and math.isfinite(number):
+        return {"scopes": _scopes(scopes), "share": number}
+    if at and "://" not in _scopes(scopes)[-1]:
         raise typer.BadParameter(f"--wave {said}: what stands after @ must be a number")
-    return {"scopes": scopes.split(","), "share": number}
+    # An @ in a topic's name, or none.
+    return {"scopes": _scopes(said), "share": 1.0}
+
+
+def _scopes(said: str) -> list[str]:
+    """Scopes between commas; a comma that no scope follows is a part of a topic's name."""
+    found = list[str]()
+    for part in said.split(","):
+        if found and "://" in found[-1] and not is_scope(part):
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 @migration_commands.command("plan")
@@ -121,7 +138,8 @@ def start(  # noqa: PLR0913 - the options of the command
 ) -> Change:
     """Start a migration; prints its id."""
     urls = (service_url, service_url_tls, broker_service_url, broker_service_url_tls)
-    return Change("POST", "migrations", _body(scope, urls, wave, backlog, errors))
+    begun = "the migration has begun: `trimtab migration status` says how far it is"
+    return Change("POST", "migrations", _body(scope, urls, wave, backlog, errors), done=begun)
 
 
 @migration_commands.command("status")
@@ -165,7 +183,8 @@ def resume(_: Session, migration: Migration) -> Change:
 def roll_back(_: Session, migration: Migration, without_green: WithoutGreen = False) -> Change:
     """Bring back the topics that were not written on green; the others go on."""
     query = {"withoutGreen": True} if without_green else {}
-    return Change("POST", f"migrations/{migration}/rollback", query=query)
+    begun = "the rollback has begun: `trimtab migration status` says how far it is"
+    return Change("POST", f"migrations/{migration}/rollback", query=query, done=begun)
 
 
 @migration_commands.command("report")
@@ -181,10 +200,18 @@ def report(session: Session, migration: Migration, limit: Limit = 100) -> Shown:
     columns = dict.fromkeys(names, text)
     said = notes(found["told"], session.cluster, reported=True)
     if not rows:
-        good = Text("a rollback leaves no topic on green, the last step of none failed, none waits")
+        good = Text(_say_well(found["lost"]))
         return Shown(found, lines=[good], notes=said)
     more = ["there are more topics: --limit"] if found["cut"] else []
     return Shown(found, rows, columns, notes=more + said)
+
+
+def _say_well(lost: int) -> str:
+    """What the report says that names no topic; ``lost``: topics of which nothing is known."""
+    if lost:
+        topics = format_count(lost, "topic")
+        return f"the records of {topics} or more are lost: nothing is known of those"
+    return "a rollback leaves no topic on green, the last step of none failed, none waits"
 
 
 _COUNTS = dict.fromkeys(

@@ -9,7 +9,13 @@ from control.migration.cycles import Going
 from control.migration.green import find_green, find_scope, green_flaws, green_notes
 from control.migration.green_admin import Ask, asking
 from control.migration.green_topics import kind_notes, topic_notes
-from control.migration.progress import one_way_notes, standing_notes, unknown_notes, wave_notes
+from control.migration.progress import (
+    one_way_notes,
+    standing_notes,
+    unknown_notes,
+    unnamed_notes,
+    wave_notes,
+)
 from sinks.green_access import GreenAccess
 from trimtab.intent_rules import Flaw
 from trimtab.migration.flaws import target_flaws
@@ -31,6 +37,8 @@ class Blue:
     migrations: Migrations
     left_on_green: Callable[[str, Sequence[str]], Collection[str]]
     """Those of a namespace's topics that an earlier migration has left on green."""
+    has_record: Callable[[str], bool]
+    """Whether a topic has a record: it has migrated, or was to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class AskedMigration:
         blue, waves = self.blue, self.intent.waves
         yield from one_way_notes(self.green, blue.urls)
         yield from unknown_notes(self.scope, waves, blue.namespaces)
+        yield from unnamed_notes(self.scope, waves, self.blue.has_record)
         yield from wave_notes(self.scope, waves, blue.namespaces)
         yield from standing_notes(self.scope, self.green, blue.migrations)
         yield from kind_notes(self.green, self.asked)

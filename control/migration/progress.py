@@ -12,7 +12,7 @@ from trimtab.explaining.words import format_count, name_some
 from trimtab.migration.kept import Migrations
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Counts, Migration, Target, Wave, sum_up
-from trimtab.migration.progress import estimate_end
+from trimtab.migration.progress import count_lost, estimate_end
 from trimtab.migration.scopes import CLUSTER, namespace_of, overlap
 from trimtab.migration.topic_life import LEFT, TopicState
 from trimtab.nearby import nearby
@@ -86,6 +86,8 @@ class Report:
     the end, or the next wave, waits for."""
     cut: bool
     """Whether there are more of any."""
+    lost: int
+    """Topics whose records the store has lost, at least: nothing is known of them."""
 
 
 LOST: Final = (
@@ -139,6 +141,22 @@ def unknown_notes(
         yield f"note: {named[namespace]}: no bundle of {namespace} is known; {near}"
 
 
+def unnamed_notes(
+    scope: str, waves: Sequence[Wave], is_known: Callable[[str], bool]
+) -> Iterator[str]:
+    """Which topics of the scope and the waves have no record: one that is misspelt would leave a
+    migration of nothing, which completes. ``is_known``: whether a topic has a record."""
+    of_waves = [each for wave in waves for each in wave.scopes]
+    for member, scopes in (("scope", [scope]), ("waves", of_waves)):
+        topics = [each for each in dict.fromkeys(scopes) if "://" in each]
+        new = [each for each in topics[:MOST_SCOPES] if not is_known(each)]
+        if new:
+            yield (
+                f"note: {member}: no broker has named {', '.join(new)}; none names a topic before "
+                "a migration has it, so look whether that is how it is written"
+            )
+
+
 def wave_notes(
     scope: str, waves: Sequence[Wave], namespaces: Callable[[], Collection[str]]
 ) -> Iterator[str]:
@@ -152,10 +170,15 @@ def wave_notes(
         # By name: a hundred waves may name a thousand topics each, and a cluster has as many
         # namespaces.
         parts = {namespace_of(part) for part in wave.scopes}
-        found = known if "" in parts else known & parts
-        share = f" ({wave.share:.0%} of their topics)" if wave.share < 1 else ""
-        yield f"note: wave {number}: {format_count(len(found), 'namespace')}{share}"
-        named |= found
+        topics = {part for part in wave.scopes if "://" in part}
+        whole = {namespace_of(part) for part in wave.scopes if part not in topics}
+        found = known if "" in whole else known & whole
+        counts = [format_count(len(found), "namespace")] if whole else []
+        counts += [format_count(len(topics), "topic")] if topics else []
+        of = "their topics" if whole else "them"
+        share = f" ({100 * wave.share:.3g}% of {of})" if wave.share < 1 else ""
+        yield f"note: wave {number}: {' and '.join(counts)}{share}"
+        named |= known if "" in parts else known & parts
     rest = format_count(len(known) - len(named), "namespace")
     yield f"note: last: what is in no wave, with all of {rest} that no wave names"
 
@@ -200,7 +223,14 @@ def report(told: Told, topics: Topics, most: int) -> Report:
     stays.sort(key=lambda each: (not each.lost, each.began, each.topic))
     waiting.sort(key=lambda each: (-_lacking(each), each.topic))
     failing.sort()
-    return Report(told, tuple(stays[:most]), tuple(failing[:most]), tuple(waiting[:most]), cut)
+    return Report(
+        told,
+        tuple(stays[:most]),
+        tuple(failing[:most]),
+        tuple(waiting[:most]),
+        cut,
+        count_lost(migration),
+    )
 
 
 def _row(topic: str, record: TopicRecord) -> TopicTold:

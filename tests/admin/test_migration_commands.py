@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from admin import cli
+from admin.commands import migration
 from admin.migration_notes import notes, waiting, waits_for, why
 from control.migration.progress import report, tell
 from control.migration.waiting_bundles import Cause, WaitingBundle
@@ -19,7 +20,7 @@ from deploy.redis_server import RedisServer
 from tests.api.prompt_job import PromptJob, run_prompt_job
 from tests.support.green_server import green
 from tests.support.migrations import RUNNING
-from trimtab.migration.life import MigrationEvent
+from trimtab.migration.life import MigrationEvent, MigrationState
 from trimtab.migration.migration import Counts, Migration, Wave
 from trimtab.migration.progress import advance
 from trimtab.migration.topic_life import TopicState
@@ -307,3 +308,42 @@ def test_a_refusal_says_where_to_look_next(
     nowhere = run(job, kafka, redis_server, "plan", "--scope", "t/two")
     assert nowhere.exit_code == 8
     assert "Next: trimtab migration plan --help" in nowhere.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "scopes", "share"),
+    [
+        ("t/a@0.05", ["t/a"], 0.05),
+        ("t/a,persistent://t/b/x", ["t/a", "persistent://t/b/x"], 1.0),
+        ("persistent://t/a/user@example", ["persistent://t/a/user@example"], 1.0),
+        ("persistent://t/a/mail@5@1", ["persistent://t/a/mail@5"], 1.0),
+        ("persistent://t/a/x,y,t/b@0.5", ["persistent://t/a/x,y", "t/b"], 0.5),
+    ],
+)
+def test_a_wave_names_any_topic(said: str, scopes: list[str], share: float) -> None:
+    assert migration._wave(said) == {"scopes": scopes, "share": share}
+
+
+def test_a_report_says_how_many_records_are_lost_before_it_says_that_all_is_well() -> None:
+    class Topics:
+        def of_namespace(self, *_: str) -> Iterator[tuple[str, TopicRecord]]:
+            return iter(())
+
+    back = replace(
+        RUNNING, state=MigrationState.ROLLING_BACK, counts=(Counts(migrated=3),), why="an error"
+    )
+    assert report(tell(back, Counted(Counts()), NOW), Topics(), 5).lost == 0
+    after = advance(back, (Counts(migrated=1, stays=1),), 0, NOW)
+    lost = report(tell(after, Counted(Counts()), NOW), Topics(), 5).lost
+    assert lost == 2
+    assert migration._say_well(lost) == (
+        "the records of 2 topics or more are lost: nothing is known of those"
+    )
+    assert migration._say_well(0).startswith("a rollback leaves no topic on green")
+
+
+def test_a_migration_that_found_nothing_says_so() -> None:
+    it = replace(RUNNING, state=MigrationState.COMPLETED, ended=NOW)
+    found = "no broker has named a topic of its scope: nothing has gone"
+    assert found in say(it, Counts())
+    assert found not in say(it, Counts(migrated=1))

@@ -18,7 +18,12 @@ from api.context import Context
 from control.migration.cycles import MOST_HOPS, Going, find_cycles
 from control.migration.green import green_flaws, green_notes
 from control.migration.green_admin import ask, asking
-from control.migration.progress import one_way_notes, unknown_notes, wave_notes
+from control.migration.progress import (
+    one_way_notes,
+    unknown_notes,
+    unnamed_notes,
+    wave_notes,
+)
 from deploy.kafka_server import KafkaServer
 from deploy.redis_server import RedisServer
 from sinks.green_access import GreenAccess
@@ -202,7 +207,7 @@ def test_a_plan_says_how_many_namespaces_each_wave_has() -> None:
     waves = (Wave(("t/one", "persistent://t/two/x")), Wave(("t/smal",), 0.05))
     known = ["t/one", "t/two", "t/small", "t/rest"]
     assert list(wave_notes(CLUSTER, waves, lambda: known)) == [
-        "note: wave 1: 2 namespaces",
+        "note: wave 1: 1 namespace and 1 topic",
         "note: wave 2: 0 namespaces (5% of their topics)",
         "note: last: what is in no wave, with all of 2 namespaces that no wave names",
     ]
@@ -210,6 +215,28 @@ def test_a_plan_says_how_many_namespaces_each_wave_has() -> None:
     assert [*wave_notes("t/one", (Wave(("t/one",)),), lambda: known)][-1].endswith(
         "with all of 0 namespaces that no wave names"
     )
+
+
+def test_a_wave_of_topics_is_counted_by_topics_and_a_small_share_is_not_none() -> None:
+    known = ["t/one", "t/two"]
+    one, two = "persistent://t/one/x", "persistent://t/one/y"
+    waves = (Wave((one,), 0.000001), Wave((one, two, "t/two"), 0.05))
+    assert list(wave_notes(CLUSTER, waves, lambda: known))[:2] == [
+        "note: wave 1: 1 topic (0.0001% of them)",
+        "note: wave 2: 1 namespace and 2 topics (5% of their topics)",
+    ]
+
+
+def test_a_note_names_topics_that_no_broker_has_named() -> None:
+    """A migration of one that is misspelt has nothing to do, and completes."""
+    one, two = "persistent://t/one/x", "persistent://t/one/y"
+    waves = (Wave((one, two, "t/one")),)
+    said = list(unnamed_notes(one, waves, lambda topic: topic == one))
+    [note] = said
+    assert note.startswith(f"note: waves: no broker has named {two};")
+    [note] = unnamed_notes(two, (), lambda _: False)
+    assert note.startswith(f"note: scope: no broker has named {two};")
+    assert not list(unnamed_notes("t/one", (Wave(("t/two",)),), lambda _: False))
 
 
 def test_a_green_that_is_small_is_noted_if_the_whole_cluster_goes(

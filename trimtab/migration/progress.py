@@ -19,6 +19,9 @@ FEWEST_STEPS: Final = 20
 many clients wait before it is noticed."""
 
 
+_HAS_LOST: Final = "the store has lost the records of "
+
+
 class Mark(NamedTuple):
     """What of a migration changes as it comes further. Steps that fail are no progress."""
 
@@ -118,9 +121,17 @@ def _say_lost(before: Counts, now: Counts) -> str:
     if before.begun <= now.topics:
         return ""
     return (
-        f"the store has lost the records of {before.begun - now.topics} topics or more; they stay "
-        "as they are: a new migration of their scope takes those on that blue still has"
+        f"{_HAS_LOST}{before.begun - now.topics} topics or more; they stay as they are: a new "
+        "migration of their scope takes those on that blue still has"
     )
+
+
+def count_lost(migration: Migration) -> int:
+    """How many topics' records the store lost before a rollback, or more; 0: none, as is known.
+
+    What a migration remembers has no member for it but the reason."""
+    said = migration.why.removeprefix(_HAS_LOST)
+    return 0 if said == migration.why else int(said.partition(" ")[0])
 
 
 def _is_back(total: Counts) -> bool:
