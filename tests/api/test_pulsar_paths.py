@@ -253,6 +253,7 @@ def test_what_no_job_reads_is_not_told_to_be_done(api: TestClient) -> None:
     found = api.put("/admin/v2/namespaces/t/n/unload")
     assert found.status_code == 503
     assert "no job has read" in found.json()["reason"]
+    assert "It stands, and the next job carries it out: trimtab outcome " in found.json()["reason"]
 
 
 def test_a_bundle_is_not_deleted_under_its_broker(api: TestClient) -> None:

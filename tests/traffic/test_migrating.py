@@ -454,7 +454,7 @@ def test_the_server_that_does_not_answer_is_named_and_not_the_one_that_leads_the
     dead, leads = green.homes
     dead.kill()
     with pytest.raises(CannotMigrate, match=f"{dead.web}: .*refused") as raised:
-        broker.create_on(green.urls, TOPIC)
+        broker.create_on(Target(serviceUrl=leads.web), TOPIC)
     assert leads.web not in str(raised.value)
 
 
