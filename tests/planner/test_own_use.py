@@ -1,4 +1,4 @@
-"""What brokers take by themselves: until it has lasted, nobody gives or receives for it."""
+"""What brokers take by themselves: until it has lasted, no broker gives or receives for it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ Own = Callable[[int], Floats]
 def test_it_is_as_likely_as_not_to_last_as_long_again() -> None:
     watched_s = np.array([0.0, 1.0, 3.0]) * QUARTER_S
     assert doubted_part(watched_s).tolist() == [1.0, 0.5, 0.25]
+
+
+def test_a_fleet_without_brokers_has_nothing_to_doubt() -> None:
+    none = np.zeros(0)
+    assert find_unusual(none, np.zeros(0, np.int64)).size == 0
+    assert leave_out_doubted(none, none).size == 0
 
 
 def test_only_brokers_of_a_kind_are_compared() -> None:

@@ -41,6 +41,8 @@ def find_unusual(own: Floats, kind: Ints) -> Floats:
 
 def leave_out_doubted(usage: Floats, doubted: Floats) -> Floats:
     """(..., n) usage, without what is doubted as far as that brings it nearer to the mean."""
+    if not usage.size:
+        return usage
     mean, without = usage.mean(axis=-1, keepdims=True), usage - doubted
     cautious: Floats = np.clip(mean, np.minimum(usage, without), np.maximum(usage, without))
     return cautious
