@@ -169,16 +169,16 @@ def wave_notes(
     for number, wave in enumerate(waves, 1):
         # By name: a hundred waves may name a thousand topics each, and a cluster has as many
         # namespaces.
-        parts = {namespace_of(part) for part in wave.scopes}
-        topics = {part for part in wave.scopes if "://" in part}
-        whole = {namespace_of(part) for part in wave.scopes if part not in topics}
+        parts = {part: namespace_of(part) for part in wave.scopes}
+        topics = [part for part in parts if "://" in part]
+        whole = {namespace for part, namespace in parts.items() if "://" not in part}
         found = known if "" in whole else known & whole
         counts = [format_count(len(found), "namespace")] if whole else []
         counts += [format_count(len(topics), "topic")] if topics else []
         of = "their topics" if whole else "them"
         share = f" ({100 * wave.share:.3g}% of {of})" if wave.share < 1 else ""
         yield f"note: wave {number}: {' and '.join(counts)}{share}"
-        named |= known if "" in parts else known & parts
+        named |= known if "" in whole else known & set(parts.values())
     rest = format_count(len(known) - len(named), "namespace")
     yield f"note: last: what is in no wave, with all of {rest} that no wave names"
 

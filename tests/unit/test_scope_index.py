@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -68,15 +69,19 @@ def test_the_index_finds_what_a_walk_finds(
 @given(
     st.sampled_from(SCOPES), WAVES, st.lists(st.sampled_from(["t/a", "t/b", "t/c"]), unique=True)
 )
-def test_the_notes_of_waves_name_the_namespaces_that_a_walk_finds(
+def test_the_notes_of_waves_count_the_namespaces_and_topics_that_a_walk_finds(
     scope: str, waves: tuple[Wave, ...], namespaces: list[str]
 ) -> None:
     known = [each for each in namespaces if overlap(each, scope)]
-    counts = [
-        sum(any(overlap(each, part) for part in wave.scopes) for each in known) for wave in waves
-    ]
+    counts = list[list[int]]()
+    for wave in waves:
+        topics = {part for part in wave.scopes if "://" in part}
+        whole = set(wave.scopes) - topics
+        found = sum(any(overlap(each, part) for part in whole) for each in known)
+        counts.append([found] * bool(whole) + [len(topics)] * bool(topics))
     said = [*wave_notes(scope, waves, lambda: namespaces)][: len(waves)]
-    assert [int(line.split()[3]) for line in said] == counts
+    told = [re.findall(r"(\d+) (?:namespace|topic)", line.partition("(")[0]) for line in said]
+    assert [[int(each) for each in line] for line in told] == counts
 
 
 class Walked(tuple[str, ...]):
@@ -114,5 +119,5 @@ def test_the_scopes_of_waves_are_walked_once_however_many_namespaces_there_are()
     )
     Walked.walks = 0
     notes = list(wave_notes(CLUSTER, waves, lambda: [f"t/ns-{number}" for number in range(1000)]))
-    assert notes[0] == "note: wave 1: 1000 namespaces"
+    assert notes[0] == "note: wave 1: 1000 topics"
     assert Walked.walks == len(waves)
