@@ -15,9 +15,10 @@ from pydantic import SecretStr
 
 from api.app import create_app
 from api.context import Context
+from control.migration.check import AskedMigration, Blue
 from control.migration.cycles import MOST_HOPS, Going, find_cycles
 from control.migration.green import green_flaws, green_notes
-from control.migration.green_admin import ask, asking
+from control.migration.green_admin import NoAnswer, ask, asking
 from control.migration.progress import (
     one_way_notes,
     unknown_notes,
@@ -31,6 +32,7 @@ from tests.agent.support import A
 from tests.api.prompt_job import PromptJob, run_prompt_job
 from tests.support.certificates import Authority
 from tests.support.green_server import Heard, Sent, green
+from trimtab.migration.kept import Migrations
 from trimtab.migration.life import MigrationState
 from trimtab.migration.migration import Migration, Target, Wave
 from trimtab.migration.scopes import CLUSTER, namespace_of
@@ -237,6 +239,17 @@ def test_a_note_names_topics_that_no_broker_has_named() -> None:
     [note] = unnamed_notes(two, (), lambda _: False)
     assert note.startswith(f"note: scope: no broker has named {two};")
     assert not list(unnamed_notes("t/one", (Wave(("t/two",)),), lambda _: False))
+
+
+def test_a_plan_notes_a_topic_that_no_broker_has_named() -> None:
+    def silent(*_: object) -> Any:
+        raise NoAnswer("away")
+
+    topic = "persistent://t/one/x"
+    blue = Blue((), (), lambda: ["t/one"], Migrations(), lambda *_: (), lambda _: False)
+    intent = Intent(id="i", kind=IntentKind.MIGRATION_START, cluster="c", scope=topic)
+    notes = AskedMigration(intent, blue, Target(), silent).notes(0.0, 0.0)
+    assert any(f"no broker has named {topic}" in note for note in notes)
 
 
 def test_a_green_that_is_small_is_noted_if_the_whole_cluster_goes(
