@@ -19,14 +19,15 @@ from pyspark.sql.streaming.stateful_processor import (
 from sources.arrivals import take_arrivals
 from sources.shards import SHARDS, unpack_all
 from streaming.query.rows import spark_row
-from streaming.query.state import STATE, payload_of
+from streaming.query.state import STATE, StoredMapping, StoredValue, payload_of
 from trimtab.intake.expiry import is_forgotten
-from trimtab.intake.snapshot import READ, SCHEMA, IntakeSettings
+from trimtab.intake.snapshot import READ, IntakeSettings
+from trimtab.intake.snapshot_pages import SnapshotPages
 from trimtab.model import parse_subject
 
 SNAPSHOTS: Final = f"snapshots_of_{SHARDS}_shards"
-"""State: cluster and broker to the snapshot. The name says how many shards there are, so that a
-checkpoint with another number is refused and not misread."""
+"""State of earlier versions: cluster and broker to snapshot. The name says how many shards there
+are, so that a checkpoint with another number is refused and not misread."""
 
 
 class BrokerOperator(StatefulProcessor):
@@ -37,7 +38,9 @@ class BrokerOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._snapshots = handle.getMapState(SNAPSHOTS, "cluster string, broker string", STATE)
+        self._earlier = handle.getMapState(SNAPSHOTS, "cluster string, broker string", STATE)
+        self._index = handle.getValueState("snapshot_index", STATE)
+        self._pages = handle.getMapState("snapshot_pages", "page string", "payload binary")
 
     def handleInputRows(
         self,
@@ -48,15 +51,17 @@ class BrokerOperator(StatefulProcessor):
         now_ms = timerValues.getCurrentProcessingTimeInMs()
         parcel = unpack_all([bytes(row.parcel) for row in rows])
         yield from map(spark_row, parcel.letters)
-        looks = set[int]()
+        if not parcel.arrivals:
+            return
+        snapshots, looks = self._load(), set[int]()
         for name, arrivals in parcel.arrivals.items():
-            subject = parse_subject(name)
-            stored = payload_of(self._snapshots.getValue(subject), READ, "snapshots")
-            taken = take_arrivals(subject, arrivals, stored, self._settings, now_ms)
+            stored = snapshots.get(name, b"")
+            taken = take_arrivals(parse_subject(name), arrivals, stored, self._settings, now_ms)
             if taken.payload:
-                self._snapshots.updateValue(subject, (SCHEMA, taken.payload))
+                snapshots[name] = taken.payload
             looks.add(taken.look_ms)
             yield from map(spark_row, taken.rows)
+        snapshots.save()
         if looks := looks - {0}:
             # Spark warns of a timer that exists: the day's first broker sets it for its shard.
             for look_ms in looks - set(self._handle.listTimers()):
@@ -69,11 +74,23 @@ class BrokerOperator(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
     ) -> Iterator[SparkRow]:
         now_ms = timerValues.getCurrentProcessingTimeInMs()
+        snapshots = self._load()
         # All of them first: what is read does not change meanwhile.
-        for subject, stored in list(self._snapshots.iterator()):
-            if is_forgotten(payload_of(stored, READ, "snapshots"), now_ms):
-                self._snapshots.removeKey(subject)
+        for name, stored in list(snapshots.items()):
+            if is_forgotten(stored, now_ms):
+                del snapshots[name]
+        snapshots.save()
         return iter(())
+
+    def _load(self) -> SnapshotPages:
+        """The shard's snapshots by ``cluster/broker``."""
+        index = StoredValue(self._index, READ, "snapshots")
+        snapshots = SnapshotPages(index, StoredMapping(self._pages))
+        if snapshots.is_new:
+            for subject, stored in self._earlier.iterator():
+                snapshots["/".join(subject)] = payload_of(stored, READ, "snapshots")
+            self._earlier.clear()
+        return snapshots
 
     def close(self) -> None:
         pass

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, MutableMapping
+from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
-    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
@@ -16,8 +15,10 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
-from streaming.query.state import STATE
+from streaming.query.state import STATE, StoredMapping, StoredValue
 from trimtab.cluster.operator import Cluster
+from trimtab.intake.snapshot import READ
+from trimtab.intake.snapshot_pages import SnapshotPages
 from trimtab.settings import Settings
 from trimtab.wire.rows import Row
 
@@ -32,9 +33,12 @@ class ClusterOperator(StatefulProcessor):
         self._handle = handle
         self._store = MemoryStore(
             handle.getValueState("memory", STATE),
-            _Mapping(handle.getMapState("pages", "page string", "payload binary")),
+            StoredMapping(handle.getMapState("pages", "page string", "payload binary")),
         )
-        self._snapshots = handle.getMapState("snapshots", "broker string", "payload binary")
+        self._index = handle.getValueState("snapshot_index", STATE)
+        self._pages = handle.getMapState("snapshot_pages", "page string", "payload binary")
+        # Earlier versions kept each snapshot by itself.
+        self._earlier = handle.getMapState("snapshots", "broker string", "payload binary")
         self._namespaces = handle.getMapState("namespaces", "namespace string", "payload binary")
         self._aside = handle.getMapState("aside", "broker string", "payload binary")
 
@@ -64,49 +68,24 @@ class ClusterOperator(StatefulProcessor):
         if due_ms:
             self._handle.registerTimer(due_ms)
         self._store.save(cluster.memory, whole=cluster.recall is None)
+        self._snapshots.save()
 
     def _load(self, name: str) -> Cluster:
         memory, apart = self._store.load()
+        index = StoredValue(self._index, READ, "snapshots")
+        self._snapshots = SnapshotPages(index, StoredMapping(self._pages))
+        if self._snapshots.is_new:
+            self._snapshots.update(StoredMapping(self._earlier))
+            self._earlier.clear()
         return Cluster(
             name,
-            _Mapping(self._snapshots),
-            _Mapping(self._namespaces),
+            self._snapshots,
+            StoredMapping(self._namespaces),
             memory,
             self._defaults,
-            _Mapping(self._aside),
+            StoredMapping(self._aside),
             recall=self._store.recall if apart else None,
         )
 
     def close(self) -> None:
         pass
-
-
-class _Mapping(MutableMapping[str, bytes]):
-    """Wraps Spark's MapState as the mapping that the core uses."""
-
-    def __init__(self, state: MapState) -> None:
-        self._state = state
-
-    def __getitem__(self, key: str) -> bytes:
-        value = self._state.getValue((key,))
-        if value is None:
-            raise KeyError(key)
-        return bytes(value[0])
-
-    def __setitem__(self, key: str, value: bytes) -> None:
-        self._state.updateValue((key,), (value,))
-
-    def __delitem__(self, key: str) -> None:
-        if not self._state.containsKey((key,)):
-            raise KeyError(key)
-        self._state.removeKey((key,))
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key, _ in self.items())
-
-    def __len__(self) -> int:
-        return len(self.items())
-
-    def items(self) -> ItemsView[str, bytes]:
-        # One scan instead of a round trip to the JVM per key.
-        return {key[0]: bytes(value[0]) for key, value in self._state.iterator()}.items()

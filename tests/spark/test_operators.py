@@ -27,8 +27,11 @@ from streaming.query.rows import spark_row
 from streaming.query.state import ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
+from tests.support.state import ReadOnly
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import SCHEMA, IntakeSettings
+from trimtab.intake.snapshot_pages import SnapshotPages
+from trimtab.model import parse_subject
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory, put_together
 from trimtab.wire import keys
@@ -77,7 +80,7 @@ def test_the_broker_operator_is_take_reports() -> None:
             held[subject] = payload or stored
         told = tester.test(SHARD, _parcels(batch))
         assert sorted(told) == sorted(map(spark_row, expected))
-        assert _snapshots_in(tester) == {at: (SCHEMA, held[at]) for at in held if held[at]}
+        assert _snapshots_in(tester) == {at: held[at] for at in held if held[at]}
 
 
 @pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
@@ -109,6 +112,7 @@ def test_a_cluster_that_an_earlier_version_stored_goes_on() -> None:
     tester.setProcessingTime(6000)
     assert tester.test("c", list(map(spark_row, others[0]))) == list(map(spark_row, out))
     assert pack(stored(tester)) == pack(cluster.memory)
+    assert not tester.peekMapState("snapshots", "c")
 
 
 def follow(tester: TwsTester, cluster: Cluster, rows: Sequence[Row], now_ms: int) -> None:
@@ -146,6 +150,15 @@ def test_a_broker_operator_refuses_another_schema() -> None:
         tester.test(SHARD, _parcels(BATCHES[0]))
 
 
+def test_snapshots_that_an_earlier_version_stored_by_broker_are_read_on() -> None:
+    tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
+    before = take_reports(SUBJECT, [report_of(BATCHES[0][0])[1]], b"", INTAKE, 0)
+    tester.updateMapState(SNAPSHOTS, SHARD, {SUBJECT: (2, before.payload)})
+    tester.test(SHARD, _parcels([record(9, said(1.0, 1), b"d/b:1")]))
+    assert _snapshots_in(tester)[SUBJECT] == before.payload
+    assert not tester.peekMapState(SNAPSHOTS, SHARD)
+
+
 def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
     """The shard's timer is set once a day, and spares those that reported since."""
     tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
@@ -165,9 +178,12 @@ def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
     return [SparkRow("parcel")(parcel) for parcels in made for parcel in parcels.values()]
 
 
-def _snapshots_in(tester: TwsTester) -> dict[tuple[str, str], tuple[int, bytes]]:
-    held = tester.peekMapState(SNAPSHOTS, SHARD).items()
-    return {(c, b): (schema, bytes(payload)) for (c, b), (schema, payload) in held}
+def _snapshots_in(tester: TwsTester, key: Any = SHARD) -> dict[tuple[str, str], bytes]:
+    schema, index = tester.peekValueState("snapshot_index", key) or (None, b"")
+    assert schema == SCHEMA
+    pages = {name: page for (name,), (page,) in tester.peekMapState("snapshot_pages", key).items()}
+    kept = SnapshotPages(ReadOnly(index), pages)
+    return {parse_subject(name): packed for name, packed in kept.items()}
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:

@@ -1,0 +1,145 @@
+"""Snapshots by name, kept in pages: what is written together lies together.
+
+A message to Spark's state server costs as much as a report, so a message for each snapshot would
+double the cost of a large fleet's batch. Brokers report at intervals: those of one batch also
+reported together before, so few pages have all of their snapshots.
+
+save():
+  what was set goes to new pages, and its place in the old ones counts no more
+  a page of which a quarter or less counts moves along, so that little is kept for nothing
+  a page that is no larger than what moves already moves along too, if both fit a page, so that
+    there are few small pages, and each snapshot moves few times
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final, Protocol
+
+from trimtab.wire.columns import pack, unpack
+
+PAGE: Final = 1 << 18
+"""Bytes. Larger: more is read for one snapshot; smaller: more messages."""
+
+_SPARSE: Final = 4
+"""A page moves once no more than one in so many of its snapshots counts."""
+
+
+class Value(Protocol):
+    """Where the index is stored; empty at first."""
+
+    def get(self) -> bytes: ...
+
+    def update(self, payload: bytes) -> None: ...
+
+
+@dataclass(slots=True)
+class Page:
+    """What the index has of a page."""
+
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of each of its snapshots that counts, by name."""
+    written: int = 0
+    """How many snapshots it has."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of those that count."""
+        return sum(self.sizes.values())
+
+
+class SnapshotPages(MutableMapping[str, bytes]):
+    """Name to packed snapshot; what is changed is stored by `save`."""
+
+    def __init__(self, index: Value, pages: MutableMapping[str, bytes]) -> None:
+        self._index, self._pages = index, pages
+        packed = index.get()
+        self.is_new = not packed
+        """Whether nothing was ever saved."""
+        self._listed = unpack(packed, dict[str, Page]) if packed else {}
+        self._where = {name: at for at, page in self._listed.items() for name in page.sizes}
+        self._read: dict[str, Mapping[str, bytes]] = {}
+        self._set: dict[str, bytes] = {}
+        self._changed = False
+
+    def __getitem__(self, name: str) -> bytes:
+        found = self._set.get(name)
+        return self._page(self._where[name])[name] if found is None else found
+
+    def __setitem__(self, name: str, payload: bytes) -> None:
+        self._take_out(name)
+        self._set[name] = payload
+        self._changed = True
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        self._take_out(name)
+        self._set.pop(name, None)
+        self._changed = True
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._set or name in self._where
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._where
+        yield from self._set
+
+    def __len__(self) -> int:
+        return len(self._where) + len(self._set)
+
+    def save(self) -> None:
+        """Store what has changed."""
+        if not self._changed:
+            return
+        emptied = {at for at, page in self._listed.items() if not page.sizes}
+        moved = self._find_moved()
+        moving = self._set | {name: self[name] for at in moved for name in self._listed[at].sizes}
+        for at in emptied.union(moved):
+            del self._listed[at]
+        free = (at for at in map(str, count()) if at not in self._listed)
+        for content, at in zip(_cut(moving), free, strict=False):
+            self._pages[at] = pack(content)
+            self._read[at] = content
+            self._listed[at] = Page({name: len(content[name]) for name in content}, len(content))
+            self._where |= dict.fromkeys(content, at)
+        for at in emptied.union(moved) - self._listed.keys():
+            del self._pages[at]
+        self._index.update(pack(self._listed))
+        self._set, self._changed = {}, False
+
+    def _find_moved(self) -> list[str]:
+        """The pages of which what counts is written again."""
+        moved, size = list[str](), sum(map(len, self._set.values()))
+        pages = ((page.size, at) for at, page in self._listed.items() if page.sizes)
+        for more, at in sorted(pages):
+            sparse = len(self._listed[at].sizes) * _SPARSE <= self._listed[at].written
+            if sparse or (more <= size and more + size <= PAGE):
+                moved.append(at)
+                size += more
+        return moved
+
+    def _page(self, at: str) -> Mapping[str, bytes]:
+        if at not in self._read:
+            self._read[at] = unpack(self._pages[at], dict[str, bytes])
+        return self._read[at]
+
+    def _take_out(self, name: str) -> None:
+        at = self._where.pop(name, None)
+        if at is not None:
+            del self._listed[at].sizes[name]
+
+
+def _cut(snapshots: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    """The snapshots in their order, by the page; a larger one has a page to itself."""
+    page, size = dict[str, bytes](), 0
+    for name, payload in snapshots.items():
+        if page and size + len(payload) > PAGE:
+            yield page
+            page, size = {}, 0
+        page[name] = payload
+        size += len(payload)
+    if page:
+        yield page
