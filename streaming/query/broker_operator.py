@@ -19,15 +19,15 @@ from pyspark.sql.streaming.stateful_processor import (
 from sources.arrivals import take_arrivals
 from sources.shards import SHARDS, unpack_all
 from streaming.query.rows import spark_row
-from streaming.query.state import STATE, StoredMapping, StoredValue, payload_of
+from streaming.query.state import COLUMNS, StoredMapping
 from trimtab.intake.expiry import is_forgotten
-from trimtab.intake.snapshot import READ, IntakeSettings
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.intake.snapshot_pages import SnapshotPages
 from trimtab.model import parse_subject
 
-SNAPSHOTS: Final = f"snapshots_of_{SHARDS}_shards"
-"""State of earlier versions: cluster and broker to snapshot. The name says how many shards there
-are, so that a checkpoint with another number is refused and not misread."""
+SNAPSHOTS: Final = f"snapshot_pages_of_{SHARDS}_shards"
+"""State: a shard's snapshots by the page. The name says how many shards there are, so that a
+checkpoint with another number is refused and not misread."""
 
 
 class BrokerOperator(StatefulProcessor):
@@ -38,9 +38,7 @@ class BrokerOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._earlier = handle.getMapState(SNAPSHOTS, "cluster string, broker string", STATE)
-        self._index = handle.getValueState("snapshot_index", STATE)
-        self._pages = handle.getMapState("snapshot_pages", "page string", "payload binary")
+        self._pages = handle.getMapState(SNAPSHOTS, *COLUMNS)
 
     def handleInputRows(
         self,
@@ -84,13 +82,7 @@ class BrokerOperator(StatefulProcessor):
 
     def _load(self) -> SnapshotPages:
         """The shard's snapshots by ``cluster/broker``."""
-        index = StoredValue(self._index, READ, "snapshots")
-        snapshots = SnapshotPages(index, StoredMapping(self._pages))
-        if snapshots.is_new:
-            for subject, stored in self._earlier.iterator():
-                snapshots["/".join(subject)] = payload_of(stored, READ, "snapshots")
-            self._earlier.clear()
-        return snapshots
+        return SnapshotPages(StoredMapping(self._pages))
 
     def close(self) -> None:
         pass

@@ -15,9 +15,8 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
-from streaming.query.state import STATE, StoredMapping, StoredValue
+from streaming.query.state import COLUMNS, StoredMapping
 from trimtab.cluster.operator import Cluster
-from trimtab.intake.snapshot import READ
 from trimtab.intake.snapshot_pages import SnapshotPages
 from trimtab.settings import Settings
 from trimtab.wire.rows import Row
@@ -31,16 +30,11 @@ class ClusterOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._store = MemoryStore(
-            handle.getValueState("memory", STATE),
-            StoredMapping(handle.getMapState("pages", "page string", "payload binary")),
+        self._pages, self._namespaces, self._aside = (
+            StoredMapping(handle.getMapState(name, *COLUMNS))
+            for name in ("pages", "namespaces", "aside")
         )
-        self._index = handle.getValueState("snapshot_index", STATE)
-        self._pages = handle.getMapState("snapshot_pages", "page string", "payload binary")
-        # Earlier versions kept each snapshot by itself.
-        self._earlier = handle.getMapState("snapshots", "broker string", "payload binary")
-        self._namespaces = handle.getMapState("namespaces", "namespace string", "payload binary")
-        self._aside = handle.getMapState("aside", "broker string", "payload binary")
+        self._store = MemoryStore(self._pages)
 
     def handleInputRows(
         self, key: Any, rows: Iterator[Any], timerValues: TimerValues
@@ -72,18 +66,14 @@ class ClusterOperator(StatefulProcessor):
 
     def _load(self, name: str) -> Cluster:
         memory, apart = self._store.load()
-        index = StoredValue(self._index, READ, "snapshots")
-        self._snapshots = SnapshotPages(index, StoredMapping(self._pages))
-        if self._snapshots.is_new:
-            self._snapshots.update(StoredMapping(self._earlier))
-            self._earlier.clear()
+        self._snapshots = SnapshotPages(self._pages)
         return Cluster(
             name,
             self._snapshots,
-            StoredMapping(self._namespaces),
+            self._namespaces,
             memory,
             self._defaults,
-            StoredMapping(self._aside),
+            self._aside,
             recall=self._store.recall if apart else None,
         )
 

@@ -4,10 +4,9 @@ of large values only the pages that changed are written.
 Spark's state server holds a whole message in its heap several times, and writes whole values: one
 of a hundred megabytes in every batch ends a driver of 1 GiB.
 
-memory = (1, the whole Memory) as earlier versions wrote it, or
-         (3, Head): the first page of the Memory without what its rounds have learnt;
-         (2, Head) if that was not compressed
-pages  = part/number -> the other pages of that, and all of what they have learnt, compressed
+memory   = Head: the first page of the Memory without what its rounds have learnt
+memory/n = the other pages of that
+learnt/n = what the rounds have learnt, compressed
 
 What is not learnt is not compressed: then a small change of it would change every later page. Of
 what rounds have learnt each changes most.
@@ -17,28 +16,15 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
-from streaming.query.state import payload_of
 from trimtab.state.memory import Learnt, Memory, set_apart
 from trimtab.wire.columns import pack, pack_small, unpack
 
 PAGE: Final = 1 << 20
 """Bytes. Smaller: more round trips to the state server; larger: more is written for a change."""
 
-WHOLE: Final = 1
-PAGED: Final = 2
-COMPRESSED: Final = 3
-
 _REST, _LEARNT = "memory", "learnt"
-
-
-class Value(Protocol):
-    """Spark's ValueState with the columns `streaming.query.state.STATE`."""
-
-    def get(self) -> Any: ...
-
-    def update(self, newValue: tuple[int, bytes]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +42,19 @@ class Head:
 class MemoryStore:
     """The memory of one cluster at a time: load it, then save it."""
 
-    def __init__(self, value: Value, pages: MutableMapping[str, bytes]) -> None:
-        self._value, self._pages = value, pages
+    def __init__(self, pages: MutableMapping[str, bytes]) -> None:
+        """``pages`` may have others too, whose names begin otherwise."""
+        self._pages = pages
         self._head = Head(b"")
         self._more = self._learnt = b""
 
     def load(self) -> tuple[Memory, bool]:
-        """The memory, and whether `recall` reads the rest of it; raises ForeignCheckpoint."""
-        stored = self._value.get() or (WHOLE, b"")
+        """The memory, and whether `recall` reads the rest of it."""
+        stored = self._pages.get(_REST)
         self._head, self._more, self._learnt = Head(b""), b"", b""
-        if stored[0] == WHOLE:
-            payload = bytes(stored[1])
-            return (unpack(payload, Memory) if payload else Memory()), False
-        self._head = unpack(payload_of(stored, (PAGED, COMPRESSED), "clusters"), Head)
+        if not stored:
+            return Memory(), False
+        self._head = unpack(stored, Head)
         self._more = self._read(_REST, self._head.more)
         return unpack(self._head.memory + self._more, Memory), True
 
@@ -84,7 +70,7 @@ class MemoryStore:
         if whole:
             count = self._write(_LEARNT, pack_small(learnt), self._learnt)
         more = self._write(_REST, packed[PAGE:], self._more)
-        self._value.update((COMPRESSED, pack(Head(packed[:PAGE], more, count))))
+        self._pages[_REST] = pack(Head(packed[:PAGE], more, count))
 
     def _read(self, part: str, count: int) -> bytes:
         # One by one: an iterator's answer holds many at once.

@@ -44,6 +44,16 @@ it follows from the offsets that they read. The hash is a fifth of the JVM's wor
 _VERBOSE: Final = "-Dtrimtab.spark=warn -Dtrimtab.frames=5"
 """Values that streaming/log4j2.properties reads."""
 
+_JVM: Final = (
+    # Spark matches a failed batch's whole traceback against a recursive pattern.
+    "-Xss16m "
+    # Without memory a thread ends, and a worker waits for that thread for ever.
+    "-XX:+ExitOnOutOfMemoryError "
+    # The second compiler takes a core for minutes after each start, and what it makes of Spark's
+    # code is a twentieth faster. The first one's code needs more than its usual 48 MiB.
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+)
+
 _JAVA: Final = "spark.driver.extraJavaOptions"
 
 _OUT_OF_MEMORY: Final = 3
@@ -66,12 +76,7 @@ def spark_session(
         builder = builder.config(key, value)
     with as_file(files("streaming") / "log4j2.properties") as logging:
         # Read once, when the JVM starts; a running JVM keeps its settings.
-        # A deep stack: Spark matches a failed batch's whole traceback against a recursive pattern.
-        # Without memory a thread of it ends, and a worker waits for that thread for ever.
-        java = (
-            f"-Xss4m -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={logging.as_uri()} "
-            f"{config.conf.get(_JAVA, '')}"
-        )
+        java = f"{_JVM} -Dlog4j2.configurationFile={logging.as_uri()} {config.conf.get(_JAVA, '')}"
         builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
         with nullcontext() if verbose else quieten():
             session = builder.getOrCreate()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from binascii import a2b_base64
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,12 +24,11 @@ from streaming.query.cluster_operator import ClusterOperator
 from streaming.query.decoding import PARCELS, decode_batches
 from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
-from streaming.query.state import ForeignCheckpoint
+from streaming.query.state import SCHEMA, ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
-from tests.support.state import ReadOnly
 from trimtab.cluster.operator import Cluster
-from trimtab.intake.snapshot import SCHEMA, IntakeSettings
+from trimtab.intake.snapshot import IntakeSettings
 from trimtab.intake.snapshot_pages import SnapshotPages
 from trimtab.model import parse_subject
 from trimtab.settings import Settings
@@ -98,23 +97,6 @@ def test_the_cluster_operator_is_the_cluster(
     assert cluster.memory.round.number >= 2
 
 
-def test_a_cluster_that_an_earlier_version_stored_goes_on() -> None:
-    settings = Settings().changed({"round.interval": 3.0, "round.observe_only": True})
-    cluster = Cluster("c", {}, {}, Memory(), settings)
-    first, *others = _snapshots()
-    cluster.take(first, 4000)
-    tester = TwsTester(ClusterOperator(settings), timeMode="ProcessingTime")
-    tester.setProcessingTime(4000)
-    tester.updateValueState("memory", "c", (memory_store.WHOLE, pack(cluster.memory)))
-    for broker, packed in cluster.snapshots.items():
-        tester.updateMapState("snapshots", "c", {(broker,): (packed,)})
-    out, _ = cluster.take(others[0], 6000)
-    tester.setProcessingTime(6000)
-    assert tester.test("c", list(map(spark_row, others[0]))) == list(map(spark_row, out))
-    assert pack(stored(tester)) == pack(cluster.memory)
-    assert not tester.peekMapState("snapshots", "c")
-
-
 def follow(tester: TwsTester, cluster: Cluster, rows: Sequence[Row], now_ms: int) -> None:
     """Give both operators a batch, and the timers that are due before it; their answers are the
     same."""
@@ -130,33 +112,21 @@ def follow(tester: TwsTester, cluster: Cluster, rows: Sequence[Row], now_ms: int
 def stored(tester: TwsTester) -> Memory:
     """The whole memory of the cluster."""
 
-    class Peeked:
-        def get(self) -> Any:
-            return tester.peekValueState("memory", "c")
-
-        def update(self, newValue: tuple[int, bytes]) -> None:
-            raise NotImplementedError
-
-    pages = {name: page for (name,), (page,) in tester.peekMapState("pages", "c").items()}
-    store = MemoryStore(Peeked(), pages)
+    store = MemoryStore(pages_in(tester, "pages", "c"))
     memory, apart = store.load()
     return put_together(memory, store.recall()) if apart else memory
 
 
+def pages_in(tester: TwsTester, state: str, key: Any) -> dict[str, bytes]:
+    held = tester.peekMapState(state, key).items()
+    return {name: a2b_base64(text) for (name,), (_, text) in held}
+
+
 def test_a_broker_operator_refuses_another_schema() -> None:
     tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
-    tester.updateMapState(SNAPSHOTS, SHARD, {SUBJECT: (99, b"")})
-    with pytest.raises(ForeignCheckpoint, match=re.escape("snapshots of schema 99, this job of 3")):
+    tester.updateMapState(SNAPSHOTS, SHARD, {("snapshots",): (99, "")})
+    with pytest.raises(ForeignCheckpoint, match=f"state of schema 99, this job of {SCHEMA}"):
         tester.test(SHARD, _parcels(BATCHES[0]))
-
-
-def test_snapshots_that_an_earlier_version_stored_by_broker_are_read_on() -> None:
-    tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
-    before = take_reports(SUBJECT, [report_of(BATCHES[0][0])[1]], b"", INTAKE, 0)
-    tester.updateMapState(SNAPSHOTS, SHARD, {SUBJECT: (2, before.payload)})
-    tester.test(SHARD, _parcels([record(9, said(1.0, 1), b"d/b:1")]))
-    assert _snapshots_in(tester)[SUBJECT] == before.payload
-    assert not tester.peekMapState(SNAPSHOTS, SHARD)
 
 
 def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
@@ -178,18 +148,15 @@ def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
     return [SparkRow("parcel")(parcel) for parcels in made for parcel in parcels.values()]
 
 
-def _snapshots_in(tester: TwsTester, key: Any = SHARD) -> dict[tuple[str, str], bytes]:
-    schema, index = tester.peekValueState("snapshot_index", key) or (None, b"")
-    assert schema == SCHEMA
-    pages = {name: page for (name,), (page,) in tester.peekMapState("snapshot_pages", key).items()}
-    kept = SnapshotPages(ReadOnly(index), pages)
+def _snapshots_in(tester: TwsTester) -> dict[tuple[str, str], bytes]:
+    kept = SnapshotPages(pages_in(tester, SNAPSHOTS, SHARD))
     return {parse_subject(name): packed for name, packed in kept.items()}
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:
     tester = TwsTester(ClusterOperator(Settings()), timeMode="ProcessingTime")
-    tester.updateValueState("memory", "c", (99, b""))
-    with pytest.raises(ForeignCheckpoint, match=re.escape("clusters of schema 99, this job of 3")):
+    tester.updateMapState("pages", "c", {("memory",): (99, "")})
+    with pytest.raises(ForeignCheckpoint, match=f"state of schema 99, this job of {SCHEMA}"):
         tester.test("c", [spark_row(_snapshots()[0][0])])
 
 

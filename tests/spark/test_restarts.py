@@ -25,6 +25,7 @@ from sinks.redis.server.connections import redis_client
 from streaming.config import load_config
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.spark_checks import check_checkpoint, check_connector
+from streaming.query.state import SCHEMA
 from streaming.shutdown import FAILED, OK
 from tests.support.jobs import QUICK, write_settings
 from tests.support.opening import keep_alive, let_in
@@ -32,7 +33,6 @@ from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.verdicts import assert_nothing_was_done_twice
 from tests.support.waiting import eventually
-from trimtab.intake.snapshot import SCHEMA
 from trimtab.model import NO_EPOCH
 from trimtab.ownership import Event
 from trimtab.wire import keys
@@ -112,7 +112,7 @@ def test_a_checkpoint_of_another_schema_is_refused(
     class Newer(BrokerOperator):
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
             out = list(super().handleInputRows(key, rows, timerValues))
-            self._index.update((99, b"from the future"))
+            self._pages.updateValue(("snapshots",), (99, "from the future"))
             return iter(out)
 
     with monkeypatch.context() as patched:
@@ -126,9 +126,7 @@ def test_a_checkpoint_of_another_schema_is_refused(
         eventually(lambda: running.exit_codes[1:], "the end of the job", PATIENCE, pause=0.2)
     assert running.exit_codes == [OK, FAILED]
     said = capfd.readouterr()
-    assert (
-        f"the checkpoint holds snapshots of schema 99, this job of {SCHEMA}" in said.out + said.err
-    )
+    assert f"the checkpoint holds state of schema 99, this job of {SCHEMA}" in said.out + said.err
 
 
 def assert_same_from_exports(running: Running, query: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from binascii import a2b_base64
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from streaming.query.broker_operator import SNAPSHOTS
 from trimtab.intake.snapshot_pages import SnapshotPages
 from trimtab.model import parse_subject
 
@@ -18,40 +19,26 @@ _CLUSTER_OPERATOR, _BROKER_OPERATOR = 0, 1
 
 def broker_snapshots(spark: SparkSession, checkpoint: str) -> dict[tuple[str, str], bytes]:
     """Operator ①: cluster and broker to the packed snapshot, from all shards."""
-    kept = _snapshots(spark, checkpoint, _BROKER_OPERATOR, "shard")
+    kept = _snapshots(spark, checkpoint, _BROKER_OPERATOR, SNAPSHOTS, "shard")
     return {parse_subject(name): packed for _, name, packed in kept}
 
 
 def cluster_snapshots(spark: SparkSession, checkpoint: str) -> dict[tuple[str, str], bytes]:
     """Operator ②: the same, of all clusters."""
-    kept = _snapshots(spark, checkpoint, _CLUSTER_OPERATOR, "cluster")
+    kept = _snapshots(spark, checkpoint, _CLUSTER_OPERATOR, "pages", "cluster")
     return {(cluster, broker): packed for cluster, broker, packed in kept}
 
 
 def _snapshots(
-    spark: SparkSession, checkpoint: str, operator: int, key: str
+    spark: SparkSession, checkpoint: str, operator: int, variable: str, key: str
 ) -> Iterator[tuple[Any, str, bytes]]:
     """The operator's key, the name and the packed snapshot of each."""
     pages = defaultdict[Any, dict[str, bytes]](dict)
-    for row in _rows(spark, checkpoint, operator, "snapshot_pages"):
-        pages[row.key[key]][row.user_map_key.page] = bytes(row.user_map_value.payload)
-    for row in _rows(spark, checkpoint, operator, "snapshot_index"):
-        index = ReadOnly(bytes(row.value.payload))
-        for name, packed in SnapshotPages(index, pages[row.key[key]]).items():
-            yield row.key[key], name, packed
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOnly:
-    """An index that is only read."""
-
-    payload: bytes
-
-    def get(self) -> bytes:
-        return self.payload
-
-    def update(self, payload: bytes) -> None:
-        raise NotImplementedError
+    for row in _rows(spark, checkpoint, operator, variable):
+        pages[row.key[key]][row.user_map_key.name] = a2b_base64(row.user_map_value.payload)
+    for owner, found in pages.items():
+        for name, packed in SnapshotPages(found).items():
+            yield owner, name, packed
 
 
 def _rows(spark: SparkSession, checkpoint: str, operator: int, variable: str) -> list[Any]:

@@ -16,23 +16,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 
 from trimtab.wire.columns import pack, unpack
 
 PAGE: Final = 1 << 18
 """Bytes. Larger: more is read for one snapshot; smaller: more messages."""
 
+_INDEX: Final = "snapshots"
+"""The page that lists the others, which are called after it and numbered."""
+
 _SPARSE: Final = 4
 """A page moves once no more than one in so many of its snapshots counts."""
-
-
-class Value(Protocol):
-    """Where the index is stored; empty at first."""
-
-    def get(self) -> bytes: ...
-
-    def update(self, payload: bytes) -> None: ...
 
 
 @dataclass(slots=True)
@@ -53,11 +48,10 @@ class Page:
 class SnapshotPages(MutableMapping[str, bytes]):
     """Name to packed snapshot; what is changed is stored by `save`."""
 
-    def __init__(self, index: Value, pages: MutableMapping[str, bytes]) -> None:
-        self._index, self._pages = index, pages
-        packed = index.get()
-        self.is_new = not packed
-        """Whether nothing was ever saved."""
+    def __init__(self, pages: MutableMapping[str, bytes]) -> None:
+        """``pages`` may have others too, whose names begin otherwise."""
+        self._pages = pages
+        packed = pages.get(_INDEX)
         self._listed = unpack(packed, dict[str, Page]) if packed else {}
         self._where = {name: at for at, page in self._listed.items() for name in page.sizes}
         self._read: dict[str, Mapping[str, bytes]] = {}
@@ -99,7 +93,7 @@ class SnapshotPages(MutableMapping[str, bytes]):
         moving = self._set | {name: self[name] for at in moved for name in self._listed[at].sizes}
         for at in emptied.union(moved):
             del self._listed[at]
-        free = (at for at in map(str, count()) if at not in self._listed)
+        free = (at for at in map(f"{_INDEX}/{{}}".format, count()) if at not in self._listed)
         for content, at in zip(_cut(moving), free, strict=False):
             self._pages[at] = pack(content)
             self._read[at] = content
@@ -107,7 +101,7 @@ class SnapshotPages(MutableMapping[str, bytes]):
             self._where |= dict.fromkeys(content, at)
         for at in emptied.union(moved) - self._listed.keys():
             del self._pages[at]
-        self._index.update(pack(self._listed))
+        self._pages[_INDEX] = pack(self._listed)
         self._set, self._changed = {}, False
 
     def _find_moved(self) -> list[str]:
