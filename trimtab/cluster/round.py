@@ -40,7 +40,7 @@ from trimtab.state.liveness import heard
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
-from trimtab.wire.columns import unpack
+from trimtab.wire.columns import inflate, unpack
 from trimtab.wire.hints import Hints
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
@@ -91,8 +91,10 @@ def forget_old(cluster: ClusterState, now_ms: int) -> None:
 def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRound:
     """Decide once on what the cluster knows. ``now_ms`` is the batch timestamp."""
     settings = cluster.settings
-    # One pass over each mapping: a read by key costs Spark a round trip to the JVM.
-    packed, namespaces = dict(cluster.snapshots.items()), dict(cluster.namespaces.items())
+    # One pass over each mapping: a read by key costs Spark a round trip to the JVM. Decompressed
+    # once for the view and for the hash.
+    packed = {broker: inflate(each) for broker, each in cluster.snapshots.items()}
+    namespaces = dict(cluster.namespaces.items())
     records = {} if settings.round.observe_only else _all_records(namespaces)
     memory = learn_records(cluster.memory, records, settings, now_ms)
     found = situation_of(memory, records, settings, now_ms)

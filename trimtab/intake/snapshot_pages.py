@@ -2,7 +2,8 @@
 
 A message to Spark's state server costs as much as a report, so a message for each snapshot would
 double the cost of a large fleet's batch. Brokers report at intervals: those of one batch also
-reported together before, so few pages have all of their snapshots.
+reported together before, so few pages have all of their snapshots. Set in the order of the reports,
+they lie in that order, and all but the first and the last page are read for brokers of one batch.
 
 save():
   what was set goes to new pages, and its place in the old ones counts no more
@@ -20,7 +21,7 @@ from typing import Final
 
 from trimtab.wire.columns import pack, unpack
 
-PAGE: Final = 1 << 18
+PAGE: Final = 1 << 17
 """Bytes. Larger: more is read for one snapshot; smaller: more messages."""
 
 _INDEX: Final = "snapshots"
