@@ -28,13 +28,14 @@ from streaming.query.state import SCHEMA, ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
+from trimtab.intake import snapshot_pages
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.intake.snapshot_pages import SnapshotPages
 from trimtab.model import parse_subject
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory, put_together
 from trimtab.wire import keys
-from trimtab.wire.columns import pack
+from trimtab.wire.columns import pack, unpack
 from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rows import Row, Tag
 
@@ -127,6 +128,20 @@ def test_a_broker_operator_refuses_another_schema() -> None:
     tester.updateMapState(SNAPSHOTS, SHARD, {("snapshots",): (99, "")})
     with pytest.raises(ForeignCheckpoint, match=f"state of schema 99, this job of {SCHEMA}"):
         tester.test(SHARD, _parcels(BATCHES[0]))
+
+
+def test_snapshots_of_brokers_that_report_one_after_the_other_lie_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Each has a page to itself, and the pages are numbered as they are written.
+    monkeypatch.setattr(snapshot_pages, "PAGE", 1)
+    names = [name for name in (f"c/b:{n}" for n in range(1000)) if shard_of(name) == SHARD][:9]
+    late_first = [replace(record(9 - at, said(9.0)), key=n.encode()) for at, n in enumerate(names)]
+    tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
+    tester.test(SHARD, _parcels(late_first))
+    pages = pages_in(tester, SNAPSHOTS, SHARD)
+    found = [next(iter(unpack(pages[f"snapshots/{n}"], dict[str, bytes]))) for n in range(9)]
+    assert found == names[::-1]
 
 
 def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
