@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple, NewType
 
 BrokerId = NewType("BrokerId", str)
@@ -93,6 +94,23 @@ def within(bundle: str, part: str) -> bool:
     namespace, (low, high) = parse_bundle(bundle)
     of, (first, last) = parse_bundle(part)
     return of == namespace and low <= first and last <= high
+
+
+class BeingSplit:
+    """The bundles that are being split, and their children."""
+
+    def __init__(self, splitting: Iterable[str]) -> None:
+        self._ends = {end for bundle in splitting for end in _ends(bundle)}
+
+    def involves(self, bundle: str) -> bool:
+        """Whether a bundle, or the bundle it came from, is being split."""
+        return bool(self._ends) and not self._ends.isdisjoint(_ends(bundle))
+
+
+def _ends(bundle: str) -> set[tuple[str, str, int]]:
+    """Both ends of a bundle: a child shares one of them with the bundle it came from."""
+    namespace, (low, high) = parse_bundle(bundle)
+    return {(namespace, "from", low), (namespace, "to", high)}
 
 
 def namespace_of(bundle: str) -> str:

@@ -11,12 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from trimtab.model import InvalidName, merge_names, namespace_of
+from trimtab.model import BeingSplit, InvalidName, merge_names, namespace_of
 from trimtab.plan import MergeWish, Refusal, SplitWish
 from trimtab.reasons import Reason, Rule
 from trimtab.round.ordered_bundles import OrderedBundle, find_ordered
 from trimtab.settings import Settings
-from trimtab.splitting.triggers.limits import Busy
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
@@ -55,7 +54,7 @@ def _take_splits(
 ) -> tuple[list[SplitWish], list[Refusal], dict[str, int]]:
     """The splits granted, the refusals, and the namespaces' sizes after them."""
     sizes, most = dict(view.sizes), settings.split.max_bundles
-    busy = Busy(view.splitting)
+    busy = BeingSplit(view.splitting)
     wishes, refusals = [], []
     for bundle, asked in sorted(state.asked.items()):
         namespace = namespace_of(bundle)
@@ -71,7 +70,7 @@ def _take_splits(
     return wishes, refusals, sizes
 
 
-def _judge_split(bundle: OrderedBundle, busy: Busy) -> int | Rule:
+def _judge_split(bundle: OrderedBundle, busy: BeingSplit) -> int | Rule:
     """The bundle's row, or the rule against its split."""
     if isinstance(bundle.row, Rule):
         return bundle.row

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from trimtab.hits import HitCounts
-from trimtab.model import parse_bundle
+from trimtab.model import BeingSplit, parse_bundle
 from trimtab.names import rows_of
 from trimtab.plan import SplitWish
 from trimtab.reasons import Reason
 from trimtab.settings import Settings, SplitSettings
-from trimtab.splitting.triggers.limits import Busy, Places, find_judged, over_limits
+from trimtab.splitting.triggers.limits import Places, find_judged, over_limits
 from trimtab.view import Bundles, View
 
 Divisible = Callable[[int], bool]
@@ -69,7 +69,7 @@ def _granted(
     view: View, ready: Mapping[int, Reason], limits: SplitSettings, divisible: Divisible
 ) -> Iterator[SplitWish]:
     places = Places(view.bundles, view.sizes, limits.max_bundles)
-    busy, names = Busy(view.splitting), view.bundles.names
+    busy, names = BeingSplit(view.splitting), view.bundles.names
     for row, reason in ready.items():
         if places.free(row) and not busy.involves(names[row]) and divisible(row):
             places.take(row)

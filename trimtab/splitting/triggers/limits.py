@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from trimtab.arrays import (
     Floats,
     Ints,
 )
-from trimtab.model import parse_bundle
 from trimtab.reasons import Reason
 from trimtab.settings import SplitSettings
 from trimtab.view import Bundles
@@ -65,23 +64,6 @@ def list_limits(
     if limits.max_sessions <= 0:
         del figures[Reason.TOO_MANY_SESSIONS]
     return figures
-
-
-class Busy:
-    """The bundles that are being split, and their children."""
-
-    def __init__(self, splitting: Collection[str]) -> None:
-        self._ends = {end for bundle in splitting for end in _ends(bundle)}
-
-    def involves(self, bundle: str) -> bool:
-        """Whether a bundle, or the bundle it came from, is being split."""
-        return bool(self._ends) and not self._ends.isdisjoint(_ends(bundle))
-
-
-def _ends(bundle: str) -> set[tuple[str, str, int]]:
-    """Both ends of a bundle: a child shares one of them with the bundle it came from."""
-    namespace, (low, high) = parse_bundle(bundle)
-    return {(namespace, "from", low), (namespace, "to", high)}
 
 
 class Places:

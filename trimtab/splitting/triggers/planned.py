@@ -15,13 +15,13 @@ from dataclasses import replace
 from typing import Final
 
 from trimtab.load_model.history import PlannerHistory, Weighed
-from trimtab.model import within
+from trimtab.model import BeingSplit, within
 from trimtab.names import rows_by_name
 from trimtab.plan import SplitWish
 from trimtab.planner.giants import divisible
 from trimtab.reasons import Reason, Rule
 from trimtab.settings import Settings, SplitSettings
-from trimtab.splitting.triggers.limits import Busy, Places, over_limits
+from trimtab.splitting.triggers.limits import Places, over_limits
 from trimtab.view import View
 
 _NEARLY_ALL: Final = 0.9
@@ -76,7 +76,7 @@ def _giants(view: View, history: PlannerHistory, settings: Settings) -> dict[int
     seen_ms = view.now_ms - _TWICE * interval_ms
     known = {name: giant for name, giant in history.giants.items() if giant.at_ms <= seen_ms}
     row_of = rows_by_name(view.bundles.names, known)
-    busy = Busy(view.splitting)
+    busy = BeingSplit(view.splitting)
     return {
         row_of[name]: Weighed(giant.size, view.now_ms)
         for name, giant in sorted(known.items(), key=lambda each: (-each[1].size, each[0]))
