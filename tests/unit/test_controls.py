@@ -14,7 +14,7 @@ from trimtab.explaining.telling import of_subject
 from trimtab.explaining.witness import Witness
 from trimtab.ownership import State
 from trimtab.settings.plans import PlanSettings
-from trimtab.state.hand_overs import CLUSTER, count_spent, remember_moves
+from trimtab.state.hand_overs import CLUSTER, Budgets, count_spent
 from trimtab.wire.intent import IntentKind
 from trimtab.wire.rounds import RoundRecord
 from trimtab.wire.rows import Row
@@ -212,7 +212,7 @@ def test_a_budget_of_none_keeps_a_tenant_where_it_is() -> None:
 
 def test_moves_are_counted_for_their_period_and_for_no_longer_than_a_sixtieth_more() -> None:
     settings = PlanSettings(minute_moves=5, tenant_moves=5, tenant_period=3600.0)
-    handed = remember_moves({}, ["t/ns/0x0_0x1", "u/ns/0x0_0x1"], settings, Controls(), 10_500)
+    handed = Budgets(settings, Controls(), {}, 10_500).after(["t/ns/0x0_0x1", "u/ns/0x0_0x1"])
     spent = [count_spent(handed, CLUSTER, settings, at) for at in (10_500, 70_000, 72_000)]
     assert spent == [2, 2, 0]
     assert [count_spent(handed, "t", settings, at) for at in (10_500, HOUR, HOUR + 71_000)] == [
@@ -220,11 +220,11 @@ def test_moves_are_counted_for_their_period_and_for_no_longer_than_a_sixtieth_mo
         1,
         0,
     ]
-    assert remember_moves(handed, [], settings, Controls(), 10 * HOUR) == {}
+    assert Budgets(settings, Controls(), handed, 10 * HOUR).after([]) == {}
 
 
 def test_without_budgets_nothing_is_counted() -> None:
-    assert remember_moves({}, ["t/ns/0x0_0x1"], PlanSettings(), Controls(), 1) == {}
+    assert Budgets(PlanSettings(), Controls(), {}, 1).after(["t/ns/0x0_0x1"]) == {}
 
 
 def test_a_pin_has_precedence_over_its_namespaces() -> None:

@@ -43,7 +43,7 @@ from trimtab.round.idle import find_idle_rule
 from trimtab.round.proposals import ask_strategies
 from trimtab.round.urgent import carry_out, plan_urgent
 from trimtab.settings import Settings
-from trimtab.state.hand_overs import remember_moves
+from trimtab.state.hand_overs import Budgets
 from trimtab.state.round_state import RoundState, start_cooldowns
 from trimtab.view import View, available_part
 
@@ -130,9 +130,9 @@ def _finish(
     """The plan, and the state in which its moves count, if they are carried out."""
     if settings.round.observe_only:
         return plan, state
-    moved = (move.bundle for move in plan.moves)
-    handed = remember_moves(state.handed, moved, settings.plans, controls, now_ms)
-    return plan, start_cooldowns(plan, replace(state, handed=handed), now_ms)
+    budgets = Budgets(settings.plans, controls, state.handed, now_ms)
+    state = replace(state, handed=budgets.after(move.bundle for move in plan.moves))
+    return plan, start_cooldowns(plan, state, now_ms)
 
 
 def _summarise(view: View, settings: Settings) -> dict[str, float]:

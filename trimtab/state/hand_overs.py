@@ -46,6 +46,21 @@ class Budgets:
             return False
         return count_spent(self.handed, tenant, self.settings, self.now_ms) + more >= most
 
+    def after(self, bundles: Iterable[str]) -> HandOvers:
+        """The counts after these bundles move now, without those whose period has passed."""
+        moved = Counter(tenant for bundle in bundles for tenant in (CLUSTER, tenant_of(bundle)))
+        after: HandOvers = {}
+        for tenant in sorted({*self.handed, *moved}):
+            if budget_of(tenant, self.settings, self.controls) is None:
+                continue
+            period_ms = _period_ms(tenant, self.settings)
+            part = self.now_ms // (period_ms // _PARTS) * (period_ms // _PARTS)
+            since = self.now_ms - 2 * period_ms
+            counts = Counter({at: n for at, n in self.handed.get(tenant, ()) if at > since})
+            counts[part] += moved[tenant]
+            after[tenant] = tuple(sorted((+counts).items()))
+        return {tenant: counts for tenant, counts in after.items() if counts}
+
 
 def tenant_of(bundle: str) -> str:
     """The tenant of a bundle or namespace."""
@@ -57,27 +72,6 @@ def count_spent(handed: HandOvers, tenant: str, settings: PlanSettings, now_ms: 
     period_ms = _period_ms(tenant, settings)
     since = now_ms - period_ms - period_ms // _PARTS
     return sum(count for at, count in handed.get(tenant, ()) if at > since)
-
-
-def remember_moves(
-    handed: HandOvers,
-    bundles: Iterable[str],
-    settings: PlanSettings,
-    controls: Controls,
-    now_ms: int,
-) -> HandOvers:
-    """The counts after these bundles move now, without those whose period has passed."""
-    moved = Counter(tenant for bundle in bundles for tenant in (CLUSTER, tenant_of(bundle)))
-    after: HandOvers = {}
-    for tenant in sorted({*handed, *moved}):
-        if budget_of(tenant, settings, controls) is None:
-            continue
-        period_ms = _period_ms(tenant, settings)
-        part = now_ms // (period_ms // _PARTS) * (period_ms // _PARTS)
-        counts = Counter({at: n for at, n in handed.get(tenant, ()) if at > now_ms - 2 * period_ms})
-        counts[part] += moved[tenant]
-        after[tenant] = tuple(sorted((+counts).items()))
-    return {tenant: counts for tenant, counts in after.items() if counts}
 
 
 def _period_ms(tenant: str, settings: PlanSettings) -> int:
