@@ -6,8 +6,9 @@ The rules that keep a plan safe are here, once for all strategies.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,14 @@ from trimtab.arrays import Bools, Ints
 from trimtab.filters import CAPS, FILTERS, may_unload, narrow, reachable
 from trimtab.plan import Move, Plan, Refusal, ShedWish
 from trimtab.reasons import EMPTYING, Reason, Rule
+from trimtab.repair_needs import RepairNeeds
 from trimtab.round.allowance import Allowance
 from trimtab.round.placing import Placing
+from trimtab.round.repair_placement import RepairPlacement
+from trimtab.settings import Settings
+from trimtab.state.hand_overs import Budgets
+from trimtab.state.round_state import Histories, RoundState
+from trimtab.view import View
 
 _NOWHERE_ELSE: Final = MappingProxyType(
     {
@@ -26,6 +33,35 @@ _NOWHERE_ELSE: Final = MappingProxyType(
     }
 )
 """Reasons of moves that go where they are wished or not at all, and the rule if they may not."""
+
+
+class Wanted(NamedTuple):
+    """What one part of a round wants done."""
+
+    wishes: Sequence[ShedWish]
+    cooling: Collection[int] = ()
+    """Rows of the bundles that moved recently."""
+    trouble: RepairNeeds | None = None
+    """What to repair first."""
+    spent: int = 0
+    """How much of the round's budget is used up."""
+    moved: tuple[Move, ...] = ()
+    """The moves that the round has granted already."""
+
+
+def grant(
+    view: View, wanted: Wanted, state: RoundState, settings: Settings, rng: np.random.Generator
+) -> tuple[Plan, Histories]:
+    """The repairs, moves and refusals, and the histories after them."""
+    placing = Placing(view, state.histories, settings, rng)
+    plan = Plan()
+    if wanted.trouble is not None:
+        repairs, postponed = RepairPlacement(placing, wanted.trouble).repairs()
+        plan = replace(plan, repairs=repairs, postponed=postponed)
+    budgets = Budgets(settings.plans, view.controls, state.handed, view.now_ms)
+    allowance = Allowance(settings, budgets, wanted.spent, wanted.moved)
+    moves, refusals = Disposal(placing, allowance).judge(wanted.wishes, wanted.cooling)
+    return replace(plan, moves=moves, refusals=refusals), placing.remembered()
 
 
 class Disposal:
@@ -44,7 +80,9 @@ class Disposal:
         self._lasts: list[ShedWish] = []
         """Granted wishes that leave a broker without bundles until another arrives."""
 
-    def plan(self, wishes: Sequence[ShedWish], cooling: Collection[int]) -> Plan:
+    def judge(
+        self, wishes: Sequence[ShedWish], cooling: Collection[int]
+    ) -> tuple[tuple[Move, ...], tuple[Refusal, ...]]:
         """Turn every wish into a move or a refusal; ``cooling`` has the bundle rows that moved
         recently."""
         placed = [wish.destination for wish in wishes if wish.destination is not None]
@@ -62,7 +100,7 @@ class Disposal:
             del self._granted[wish]
             refusals.append(self._refuse(wish, Rule.LAST_BUNDLE))
         moves = tuple(self._move(wish, to) for wish, to in self._granted.items())
-        return Plan(moves=moves, refusals=tuple(refusals))
+        return moves, tuple(refusals)
 
     def _find_rule(self, wish: ShedWish, cooling: Collection[int]) -> Rule | None:
         """The first rule that refuses the wish, wherever its bundle would go."""

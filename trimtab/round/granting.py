@@ -9,12 +9,9 @@ import numpy as np
 
 from trimtab.plan import Held, Move, Plan, ShedWish
 from trimtab.reasons import ORDERED
-from trimtab.round.allowance import Allowance
-from trimtab.round.disposal import Disposal
-from trimtab.round.placing import Placing
+from trimtab.round.disposal import Wanted, grant
 from trimtab.round.proposals import Proposals, ask_strategies
 from trimtab.settings import Settings
-from trimtab.state.hand_overs import Budgets
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
 
@@ -29,14 +26,11 @@ def dispose(
     """The moves granted and refused; the ``urgent`` ones have used up a part of the budgets."""
     if not proposed.wishes:
         return Plan(), state
-    view = proposed.view
-    placing = Placing(view, state.histories, settings, rng)
     # What is only shown uses up no budget.
-    handed = {} if settings.round.observe_only else state.handed
-    budgets = Budgets(settings.plans, view.controls, handed, view.now_ms)
-    allowance = Allowance(settings, budgets, len(urgent), urgent)
-    plan = Disposal(placing, allowance).plan(proposed.wishes, proposed.cooling)
-    return plan, replace(state, histories=placing.remembered())
+    spending = replace(state, handed={}) if settings.round.observe_only else state
+    wanted = Wanted(proposed.wishes, proposed.cooling, spent=len(urgent), moved=urgent)
+    plan, histories = grant(proposed.view, wanted, spending, settings, rng)
+    return plan, replace(state, histories=histories)
 
 
 def observing(settings: Settings) -> Settings:

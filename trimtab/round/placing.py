@@ -21,10 +21,10 @@ class Placing:
         self, view: View, histories: Histories, settings: Settings, rng: np.random.Generator
     ) -> None:
         self.view, self.settings = view, settings
+        self.light = lightly_used(view.brokers, settings)
         self.projection = Projection(view)
         self.staying = self.projection.own_bundles()
         """(n,) bundles each broker will have, without heartbeat and SLA bundles."""
-        self.light = lightly_used(view.brokers, settings)
         self._histories, self._rng = histories, rng
         self._placer = PLACERS[settings.round.placement](
             self.projection, histories.of(settings.round.placement), settings

@@ -19,7 +19,7 @@ from trimtab.model import namespace_of
 from trimtab.names import rows_by_name
 from trimtab.ownership import Event
 from trimtab.plan import MOST_AT_ONCE, Repair
-from trimtab.repair_needs import Need
+from trimtab.repair_needs import Need, RepairNeeds
 from trimtab.round.placing import Placing
 from trimtab.view import Bundles
 
@@ -27,8 +27,8 @@ from trimtab.view import Bundles
 class RepairPlacement:
     """Builds one plan's repairs."""
 
-    def __init__(self, placing: Placing) -> None:
-        self._placing, self._view = placing, placing.view
+    def __init__(self, placing: Placing, trouble: RepairNeeds) -> None:
+        self._placing, self._view, self._trouble = placing, placing.view, trouble
         self._row_of = {name: row for row, name in enumerate(self._view.brokers.names)}
         self._given: Ints = np.zeros(len(self._row_of), dtype=np.int64)
         self._typical = _typical(self._view.bundles)
@@ -36,7 +36,7 @@ class RepairPlacement:
     def repairs(self) -> tuple[tuple[Repair, ...], int]:
         """A repair for each need, except for bundles that no broker can take now, up to
         MOST_AT_ONCE; and how many needs are left."""
-        needs, rows = self._view.trouble.needs, self._rows()
+        needs, rows = self._trouble.needs, self._rows()
         self._expect_given(rows)
         found: list[Repair] = []
         for looked_at, need in enumerate(needs):
@@ -49,13 +49,13 @@ class RepairPlacement:
 
     def _rows(self) -> dict[str, int]:
         """The rows of the bundles that need repair, or are awaited by a broker, if in the view."""
-        trouble, names = self._view.trouble, self._view.bundles.names
+        trouble, names = self._trouble, self._view.bundles.names
         wanted = {*trouble.expected, *(need.bundle for need in trouble.needs)}
         return rows_by_name(names, wanted)
 
     def _expect_given(self, rows: dict[str, int]) -> None:
         """Count the bundles that brokers were given and do not serve yet."""
-        trouble = self._view.trouble
+        trouble = self._trouble
         needing = {need.bundle for need in trouble.needs}
         for bundle in sorted(trouble.expected.keys() - needing):
             broker = self._row_of.get(trouble.expected[bundle])

@@ -13,14 +13,10 @@ from trimtab.names import rows_by_name
 from trimtab.ownership import Event
 from trimtab.plan import Plan, ShedWish
 from trimtab.reasons import Reason, Rule
-from trimtab.round.allowance import Allowance
-from trimtab.round.disposal import Disposal
+from trimtab.round.disposal import Wanted, grant
 from trimtab.round.ordered_moves import OrderedMoves, keep_unspent, take_ordered_moves
-from trimtab.round.placing import Placing
-from trimtab.round.repair_placement import RepairPlacement
 from trimtab.settings import Settings, WeightSettings
 from trimtab.state.broker_averages import advance, remember_averages
-from trimtab.state.hand_overs import Budgets
 from trimtab.state.round_state import RoundState, begun
 from trimtab.view import Brokers, Bundles, View
 
@@ -47,14 +43,10 @@ def plan_urgent(
         wishes = [*ordered.wishes, *_drains(view, {wish.bundle for wish in ordered.wishes})]
     if not (view.trouble.needs or wishes):
         return Plan(refusals=ordered.refusals), view, state
-    placing = Placing(view, state.histories, settings, rng)
-    repairs, postponed = RepairPlacement(placing).repairs()
-    budgets = Budgets(settings.plans, view.controls, state.handed, view.now_ms)
-    allowance = Allowance(settings, budgets, len(view.in_flight))
-    plan = Disposal(placing, allowance).plan(wishes, ())
-    state = keep_unspent(plan, before, replace(state, histories=placing.remembered()))
-    refusals = ordered.refusals + plan.refusals
-    plan = replace(plan, refusals=refusals, repairs=repairs, postponed=postponed)
+    wanted = Wanted(wishes, trouble=view.trouble, spent=len(view.in_flight))
+    plan, histories = grant(view, wanted, state, settings, rng)
+    state = keep_unspent(plan, before, replace(state, histories=histories))
+    plan = replace(plan, refusals=ordered.refusals + plan.refusals)
     return plan, carry_out(view, plan), state
 
 
