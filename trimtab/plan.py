@@ -40,9 +40,6 @@ class SplitWish:
     reason: Reason
     hindered: Rule | None = None
     """Why it cannot be split: the round records this and leaves the bundle whole."""
-    algorithm: str = ""
-    """By which an operator wants it split; empty: the setting's."""
-    positions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +202,8 @@ class Plan:
     def changes(self) -> int:
         """How many changes of records the plan makes."""
         return len(self.moves) + len(self.splits) + len(self.merges) + len(self.repairs)
+
+    @property
+    def as_held(self) -> Held:
+        """Its moves, splits and merges, if none of them is carried out."""
+        return Held(self.moves, self.splits, self.merges)

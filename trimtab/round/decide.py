@@ -6,11 +6,12 @@ decide(view, state, settings, now, rng):
   advance the brokers' averages by the new reports
   repair what is broken; wish every bundle off the brokers that are draining
   stop with a reason if it is in doubt, or has fewer than two brokers
-  hide from the strategies unavailable brokers, and bundles cooling down or in flight
+  hide from the strategies unavailable brokers
   review earlier plans; if one did harm, ask no shedder for a while, and perhaps undo its moves;
   with shedding off ask no shedder, and undo nothing
-  hide from the strategies also what is pinned
-  ask the split trigger, then the merger; bundles to be split or merged do not move
+  grant or refuse the splits and merges that people order
+  hide from the strategies also bundles cooling down, in flight, pinned, or to be split or merged
+  ask the split trigger, then the merger; these bundles do not move either
   wish for a new place for the children of splits, then ask the shedder
   for each wish, in order:
     refuse it if it repeats a bundle, is not movable, would take a broker's last bundle where no
@@ -31,21 +32,19 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools
-from trimtab.controls import Controls
 from trimtab.doubt import Doubt
 from trimtab.load import usage
 from trimtab.plan import Plan, Review
 from trimtab.reasons import Rule
 from trimtab.review.plan_review import PlanReview
-from trimtab.round.granting import dispose, hold_back, observing, propose
 from trimtab.round.holding import find_holding
 from trimtab.round.idle import find_idle_rule
-from trimtab.round.proposals import ask_strategies
-from trimtab.round.urgent import carry_out, plan_urgent
-from trimtab.settings import Settings
+from trimtab.round.regular import Asked, plan_regular
+from trimtab.round.urgent import plan_urgent
+from trimtab.settings import Settings, WeightSettings
 from trimtab.state.hand_overs import Budgets
 from trimtab.state.round_state import RoundState, start_cooldowns
-from trimtab.view import View, available_part
+from trimtab.view import Brokers, View, available_part
 
 MIN_BROKERS: Final = 2
 """With fewer there is no other broker to move to."""
@@ -55,45 +54,33 @@ def decide(
     view: View, state: RoundState, settings: Settings, now_ms: int, rng: np.random.Generator
 ) -> tuple[Plan, RoundState]:
     """The round's plan and the state after it; the caller seeds ``rng`` from (cluster, round)."""
+    standstill = _standstill(view.trouble.doubt, view.brokers.available)
     urgent, view, state = plan_urgent(view, state, settings, now_ms, rng)
-    skipped = urgent.skipped or _standstill(view.trouble.doubt, view.brokers.available)
+    skipped = urgent.skipped or standstill
     if skipped is not None:
-        plan = replace(urgent, skipped=skipped, summary=_summarise(view, settings))
-        return _finish(plan, view.controls, state, settings, now_ms)
+        plan = replace(urgent, skipped=skipped)
+        return _finish(plan, view, state, settings, now_ms)
     view = available_part(view)
-    summary = _summarise(view, settings)
     reviewer = PlanReview(view, settings, now_ms)
     review, state, undoing = reviewer.review(state)
     unasked = _unasked(review, settings)
     # Where shedding is off, not even the breaker moves bundles.
     undone = () if unasked is Rule.DISABLED else tuple(undoing.values())
-    instead = undone if unasked else None
-    holding = find_holding(view.bundles, view.controls, settings, view.now_ms)
-    asking = observing(settings) if holding.all_wait else settings
-    before = state
-    proposed, state = ask_strategies(view, state, asking, instead, holding.fixed)
-    decided, state = dispose(proposed, state, asking, rng, urgent.moves)
+    holding = find_holding(view.bundles, view.controls, settings, now_ms)
+    asked = Asked(holding, undone if unasked else None, urgent.moves)
+    regular, state = plan_regular(view, state, settings, rng, asked)
     plan = replace(
         urgent,
-        moves=urgent.moves + decided.moves,
-        refusals=urgent.refusals + proposed.refusals + decided.refusals,
-        splits=proposed.splits,
-        merges=proposed.merges,
+        moves=urgent.moves + regular.moves,
+        refusals=urgent.refusals + regular.refusals,
+        splits=regular.splits,
+        merges=regular.merges,
         skipped=unasked,
         review=review,
-        summary=summary,
+        held=regular.held,
     )
-    if holding.all_wait:
-        plan = hold_back(plan, decided.moves)
-    elif holding.waiting.any():
-        under_way = carry_out(view, decided)
-        again = before, instead, holding.free
-        plan = replace(plan, held=propose(under_way, *again, settings, rng))
-    if not (unasked or plan.changes or plan.refusals or plan.held):
-        idle = find_idle_rule(summary["usage_range"], state, settings, view.now_ms)
-        plan = replace(plan, skipped=idle)
     plan, state = reviewer.note(plan, state)
-    return _finish(plan, view.controls, state, settings, now_ms)
+    return _finish(plan, view, state, settings, now_ms)
 
 
 def repair_only(
@@ -101,9 +88,8 @@ def repair_only(
 ) -> tuple[Plan, RoundState]:
     """Hold a round between two regular ones, for what cannot wait."""
     plan, view, state = plan_urgent(view, state, settings, now_ms, rng)
-    skipped = plan.skipped or Rule.REPAIR_ONLY
-    plan = replace(plan, skipped=skipped, summary=_summarise(view, settings))
-    return _finish(plan, view.controls, state, settings, now_ms)
+    plan = replace(plan, skipped=plan.skipped or Rule.REPAIR_ONLY)
+    return _finish(plan, view, state, settings, now_ms)
 
 
 def _standstill(doubt: Doubt, available: Bools) -> Rule | None:
@@ -125,20 +111,25 @@ def _unasked(review: Review, settings: Settings) -> Rule | None:
 
 
 def _finish(
-    plan: Plan, controls: Controls, state: RoundState, settings: Settings, now_ms: int
+    plan: Plan, view: View, state: RoundState, settings: Settings, now_ms: int
 ) -> tuple[Plan, RoundState]:
-    """The plan, and the state in which its moves count, if they are carried out."""
+    """The plan with its summary, and the state in which its moves count, if they are carried
+    out."""
+    summary = _summarise(view.brokers, len(view.bundles.names), settings.weights)
+    plan = replace(plan, summary=summary)
+    if not (plan.skipped or plan.changes or plan.refusals or plan.held):
+        plan = replace(plan, skipped=find_idle_rule(plan, state, settings, now_ms))
     if settings.round.observe_only:
         return plan, state
-    budgets = Budgets(settings.plans, controls, state.handed, now_ms)
+    budgets = Budgets(settings.plans, view.controls, state.handed, now_ms)
     state = replace(state, handed=budgets.after(move.bundle for move in plan.moves))
     return plan, start_cooldowns(plan, state, now_ms)
 
 
-def _summarise(view: View, settings: Settings) -> dict[str, float]:
+def _summarise(brokers: Brokers, bundles: int, weights: WeightSettings) -> dict[str, float]:
     """Counts of brokers and bundles, and usage figures if usage is known and finite."""
-    loads = usage(view.brokers.resources, settings.weights)[view.brokers.available]
-    figures = {"brokers": float(len(loads)), "bundles": float(len(view.bundles.names))}
+    loads = usage(brokers.resources, weights)[brokers.available]
+    figures = {"brokers": float(len(loads)), "bundles": float(bundles)}
     if loads.size and np.isfinite(loads).all():
         low, high = float(loads.min()), float(loads.max())
         mean = float(loads.mean())

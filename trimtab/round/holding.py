@@ -43,17 +43,21 @@ class Holding(NamedTuple):
 
 def find_holding(bundles: Bundles, controls: Controls, settings: Settings, now_ms: int) -> Holding:
     """Which bundles are pinned, and which wait."""
-    size = len(bundles.names)
-    pinned = np.zeros(size, dtype=np.bool_)
+    waiting = _find_waiting(bundles, controls, settings, now_ms)
+    pinned = np.zeros_like(waiting)
     if controls.pins:
-        pinned[rows_of(bundles.names, controls.pins)] = True
         pinned |= _of_namespaces(bundles, [name in controls.pins for name in bundles.namespaces])
+        pinned[rows_of(bundles.names, controls.pins)] = True
+    return Holding(pinned, waiting)
+
+
+def _find_waiting(bundles: Bundles, controls: Controls, settings: Settings, now_ms: int) -> Bools:
     acts = not controls.modes and waits(controls, settings, "", now_ms) is None
     if acts or settings.round.observe_only:
         # Of what is only shown nothing needs to wait.
-        return Holding(pinned, np.zeros(size, dtype=np.bool_))
+        return np.zeros(len(bundles.names), dtype=np.bool_)
     rules = [waits(controls, settings, name, now_ms) for name in bundles.namespaces]
-    return Holding(pinned, _of_namespaces(bundles, [rule is not None for rule in rules]))
+    return _of_namespaces(bundles, [rule is not None for rule in rules])
 
 
 def waits(controls: Controls, settings: Settings, namespace: str, now_ms: int) -> Rule | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from trimtab.plan import Plan
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
@@ -16,15 +17,14 @@ that the planner's prediction has not. Lower: a fleet that came to rest is not c
 higher: one that is not, is."""
 
 
-def find_idle_rule(usage_range: float, state: RoundState, settings: Settings, now_ms: int) -> Rule:
-    """A rule of `IDLE`; ``usage_range`` is the available brokers', ``state`` the one after the
-    strategy was asked."""
+def find_idle_rule(plan: Plan, state: RoundState, settings: Settings, now_ms: int) -> Rule:
+    """A rule of `IDLE` for a plan with a summary; ``state``: after the strategy was asked."""
     name = settings.round.shedding
     strategy = STRATEGIES[name]
     history = state.histories.of(name, strategy.history)
     if strategy.learning(history):
         return Rule.LEARNING
-    if usage_range <= _NOISE * settings.planner.target:
+    if plan.summary["usage_range"] <= _NOISE * settings.planner.target:
         return Rule.BALANCED
     return Rule.CHANGING if strategy.waiting(history, now_ms) else Rule.NO_PROPOSAL
 

@@ -1,5 +1,6 @@
-"""Moves that people ask for, and those of plans that they approve: each is granted or refused by
-the rules of any other, in the next round, which need not be a regular one.
+"""Moves that people order: that they ask for, of plans that they approve, off brokers that they
+drain. Each is granted or refused by the rules of any other, in the next round, which need not be a
+regular one.
 
 An approved move goes from where the plan found its bundle to where the plan wants it, or not at
 all.
@@ -7,16 +8,16 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from trimtab.names import rows_by_name
-from trimtab.plan import Plan, Refusal, ShedWish
-from trimtab.reasons import SPENT, Reason, Rule
-from trimtab.round.ordered_bundles import OrderedBundle, find_ordered
+import numpy as np
+
+from trimtab.plan import Refusal, ShedWish
+from trimtab.reasons import Reason, Rule
+from trimtab.round.ordered_bundles import OrderedBundle
 from trimtab.state.round_state import ApprovedMove, RoundState
-from trimtab.view import View
+from trimtab.view import Brokers, Bundles
 
 
 class OrderedMoves(NamedTuple):
@@ -26,40 +27,44 @@ class OrderedMoves(NamedTuple):
     refusals: tuple[Refusal, ...] = ()
 
 
-def take_ordered_moves(view: View, state: RoundState) -> tuple[OrderedMoves, RoundState]:
-    """The moves that operators ask for, and approved ones of other bundles; and the state
-    without both."""
-    bundles = {*state.asked_moves, *state.approved}
-    ordered = find_ordered(view, rows_by_name(view.bundles.names, bundles), bundles)
-    brokers = {name: row for row, name in enumerate(view.brokers.names)}
+def judge_moves(
+    ordered: Mapping[str, OrderedBundle], brokers: Brokers, state: RoundState
+) -> OrderedMoves:
+    """The moves that operators ask for, and approved ones of other bundles."""
+    rows = {name: row for row, name in enumerate(brokers.names)}
     wishes: list[ShedWish] = []
     refusals: list[Refusal] = []
     for bundle, to in sorted(state.asked_moves.items()):
         owner = ordered[bundle].owner
-        answer = _judge_asked(ordered[bundle], to, brokers)
+        answer = _judge_asked(ordered[bundle], to, rows)
         if isinstance(answer, Rule):
             refusals.append(Refusal(bundle, owner, answer, to or None))
         else:
-            wishes.append(ShedWish(answer, brokers[owner], Reason.ASKED, brokers.get(to)))
+            wishes.append(ShedWish(answer, rows[owner], Reason.ASKED, rows.get(to)))
     besides = {wish.bundle for wish in wishes}
-    fit = {name for name, row in brokers.items() if view.brokers.available[row]}
+    fit = {name for name, row in rows.items() if brokers.available[row]}
     for bundle, move in sorted(state.approved.items()):
         twice = ordered[bundle].row in besides
         answer = Rule.TWICE if twice else _judge_approved(ordered[bundle], move, fit)
         if isinstance(answer, Rule):
             refusals.append(Refusal(bundle, move.source, answer, move.destination))
         else:
-            ends = brokers[move.source], brokers[move.destination]
+            ends = rows[move.source], rows[move.destination]
             wishes.append(ShedWish(answer, ends[0], Reason.APPROVED, ends[1]))
-    state = replace(state, asked_moves={}, approved={})
-    return OrderedMoves(tuple(wishes), tuple(refusals)), state
+    return OrderedMoves(tuple(wishes), tuple(refusals))
 
 
-def keep_unspent(plan: Plan, before: RoundState, state: RoundState) -> RoundState:
-    """The state with the approved moves that only a budget has put off, to be asked for again."""
-    put_off = {each.bundle for each in plan.refusals if each.rule in SPENT}
-    again = {bundle: move for bundle, move in before.approved.items() if bundle in put_off}
-    return replace(state, approved=state.approved | again) if again else state
+def empty_brokers(
+    draining: Collection[str], brokers: Sequence[str], bundles: Bundles, besides: Collection[int]
+) -> list[ShedWish]:
+    """A wish for each movable bundle of a draining broker, without the rows ``besides``."""
+    if not draining:
+        return []
+    emptied = np.array([name in draining for name in brokers], dtype=np.bool_)
+    rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()
+    return [
+        ShedWish(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows if row not in besides
+    ]
 
 
 def _judge_asked(bundle: OrderedBundle, to: str, brokers: Collection[str]) -> int | Rule:

@@ -8,116 +8,132 @@ for a cool-down.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from trimtab.model import BeingSplit, InvalidName, merge_names, namespace_of
-from trimtab.plan import MergeWish, Refusal, SplitWish
+from trimtab.plan import Merge, Refusal, Split
 from trimtab.reasons import Reason, Rule
-from trimtab.round.ordered_bundles import OrderedBundle, find_ordered
-from trimtab.settings import Settings
+from trimtab.round.ordered_bundles import OrderedBundle
 from trimtab.state.round_state import RoundState
-from trimtab.view import View
+
+
+class Limits(NamedTuple):
+    """What limits splits, besides the bundles themselves."""
+
+    busy: BeingSplit
+    sizes: Mapping[str, int]
+    """How many bundles each namespace has."""
+    most: int
+    """How many it may have."""
 
 
 class OrderedReshaping(NamedTuple):
     """The splits and merges that were granted, and the refusals of the others."""
 
-    splits: tuple[SplitWish, ...] = ()
-    merges: tuple[MergeWish, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
-    rows: frozenset[int] = frozenset()
+    splits: tuple[Split, ...]
+    merges: tuple[Merge, ...]
+    refusals: tuple[Refusal, ...]
+    sizes: Mapping[str, int]
+    """How many bundles each namespace has after the splits."""
+    rows: frozenset[int]
     """Rows of the bundles that the round leaves alone otherwise."""
 
 
-def take_ordered_reshaping(
-    view: View, row_of: Mapping[str, int], state: RoundState, settings: Settings
-) -> tuple[OrderedReshaping, View, RoundState]:
-    """What is granted and refused, the view with the namespaces' sizes after the splits, and the
-    state without what is decided. ``row_of``: the view's row of each such bundle."""
+def list_reshaped(state: RoundState) -> set[str]:
+    """The bundles that people want split or merged."""
     wanted = state.approved_merges | state.asked_merges
-    ordered = find_ordered(view, row_of, {*state.asked, *wanted, *wanted.values()})
-    splits, denied, sizes = _take_splits(view, ordered, state, settings)
-    merges, unmerged = _take_merges(ordered, wanted, state)
+    return {*state.asked, *wanted, *wanted.values()}
+
+
+def judge_reshaping(
+    ordered: Mapping[str, OrderedBundle], limits: Limits, state: RoundState
+) -> OrderedReshaping:
+    """What is granted and refused of what the ``state`` has; ``ordered``: each of its bundles."""
+    splits, denied, sizes = _judge_splits(ordered, limits, state)
+    merges, unmerged = _judge_merges(ordered, state)
     # What was refused stays too: it must not be merged in the very round.
-    concerned = [row_of[bundle] for bundle in state.asked if bundle in row_of]
-    parts = [row for wish in merges for row in (wish.bundle, wish.neighbour)]
-    taken = OrderedReshaping(
-        tuple(splits), tuple(merges), (*denied, *unmerged), frozenset({*concerned, *parts})
+    concerned = {*state.asked, *(part for merge in merges for part in merge.parts)}
+    rows = (ordered[bundle].row for bundle in concerned)
+    return OrderedReshaping(
+        splits=tuple(splits),
+        merges=tuple(merges),
+        refusals=(*denied, *unmerged),
+        sizes=sizes,
+        rows=frozenset(row for row in rows if isinstance(row, int)),
     )
-    state = replace(state, asked={}, approved_merges={}, asked_merges={})
-    return taken, replace(view, sizes=sizes), state
 
 
-def _take_splits(
-    view: View, ordered: Mapping[str, OrderedBundle], state: RoundState, settings: Settings
-) -> tuple[list[SplitWish], list[Refusal], dict[str, int]]:
+def _judge_splits(
+    ordered: Mapping[str, OrderedBundle], limits: Limits, state: RoundState
+) -> tuple[list[Split], list[Refusal], dict[str, int]]:
     """The splits granted, the refusals, and the namespaces' sizes after them."""
-    sizes, most = dict(view.sizes), settings.split.max_bundles
-    busy = BeingSplit(view.splitting)
-    wishes, refusals = [], []
+    sizes, most = dict(limits.sizes), limits.most
+    splits, refusals = [], []
     for bundle, asked in sorted(state.asked.items()):
-        namespace = namespace_of(bundle)
+        namespace, found = namespace_of(bundle), ordered[bundle]
         size = sizes.get(namespace, most) + max(1, len(asked.positions))
-        answer = _judge_split(ordered[bundle], busy)
-        if isinstance(answer, int) and size > most:
-            answer = Rule.FULL_NAMESPACE
-        if isinstance(answer, Rule):
-            refusals.append(Refusal(bundle, ordered[bundle].owner, answer))
+        rule = _find_split_rule(bundle, found, limits.busy)
+        if rule is None and size > most:
+            rule = Rule.FULL_NAMESPACE
+        if rule is not None:
+            refusals.append(Refusal(bundle, found.owner, rule))
             continue
         sizes[namespace] = size
-        wishes.append(SplitWish(answer, Reason.ASKED, None, asked.algorithm, asked.positions))
-    return wishes, refusals, sizes
+        how = asked.algorithm, asked.positions
+        splits.append(Split(bundle, found.owner, Reason.ASKED, found.epoch, *how))
+    return splits, refusals, sizes
 
 
-def _judge_split(bundle: OrderedBundle, busy: BeingSplit) -> int | Rule:
-    """The bundle's row, or the rule against its split."""
-    if isinstance(bundle.row, Rule):
-        return bundle.row
-    if bundle.in_flight or busy.involves(bundle.bundle):
+def _find_split_rule(bundle: str, found: OrderedBundle, busy: BeingSplit) -> Rule | None:
+    """The rule against a split, if there is one."""
+    if isinstance(found.row, Rule):
+        return found.row
+    if found.in_flight or busy.involves(bundle):
         return Rule.IN_FLIGHT
-    if bundle.pinned:
+    if found.pinned:
         return Rule.PINNED
-    return bundle.row if bundle.movable else Rule.NOT_MOVABLE
+    return None if found.movable else Rule.NOT_MOVABLE
 
 
-def _take_merges(
-    ordered: Mapping[str, OrderedBundle], wanted: Mapping[str, str], state: RoundState
-) -> tuple[list[MergeWish], list[Refusal]]:
-    """The merges granted and the refusals; ``wanted``: each lower part, and its upper one."""
-    wishes, refusals = [], []
-    for lower, upper in sorted(wanted.items()):
-        answer = _judge_merge(ordered[lower], ordered[upper], state.asked)
-        if isinstance(answer, Rule):
+def _judge_merges(
+    ordered: Mapping[str, OrderedBundle], state: RoundState
+) -> tuple[list[Merge], list[Refusal]]:
+    """The merges granted and the refusals."""
+    merges, refusals = [], []
+    for lower, upper in sorted((state.approved_merges | state.asked_merges).items()):
+        parts = ordered[lower], ordered[upper]
+        rule = _find_merge_rule(lower, upper, ordered, state.asked)
+        if rule is not None:
             # The owner of a bundle that is not in the view is not certain.
-            owner = "" if isinstance(ordered[lower].row, Rule) else ordered[lower].owner
-            refusals.append(Refusal(lower, owner, answer))
+            owner = "" if isinstance(parts[0].row, Rule) else parts[0].owner
+            refusals.append(Refusal(lower, owner, rule))
         else:
             reason = Reason.ASKED if lower in state.asked_merges else Reason.APPROVED
-            wishes.append(MergeWish(*answer, reason))
-    return wishes, refusals
+            epochs = parts[0].epoch, parts[1].epoch
+            merges.append(Merge(lower, upper, parts[0].owner, reason, *epochs))
+    return merges, refusals
 
 
-def _judge_merge(
-    lower: OrderedBundle, upper: OrderedBundle, splitting: Collection[str]
-) -> tuple[int, int] | Rule:
-    """The rows of both parts, or the rule against their merge; ``splitting`` has the bundles that
-    people want split."""
-    if isinstance(low := _judge_part(lower, splitting), Rule):
-        return low
-    if isinstance(high := _judge_part(upper, splitting), Rule):
-        return high
+def _find_merge_rule(
+    lower: str, upper: str, ordered: Mapping[str, OrderedBundle], splitting: Collection[str]
+) -> Rule | None:
+    """The rule against a merge, if there is one; ``splitting`` has the bundles that people want
+    split."""
+    for part in (lower, upper):
+        rule = _find_part_rule(ordered[part], part in splitting)
+        if rule is not None:
+            return rule
     try:
-        merge_names(lower.bundle, upper.bundle)
+        merge_names(lower, upper)
     except InvalidName:
         return Rule.UNOWNED
-    return (low, high) if lower.owner == upper.owner else Rule.UNOWNED
+    return None if ordered[lower].owner == ordered[upper].owner else Rule.UNOWNED
 
 
-def _judge_part(part: OrderedBundle, splitting: Collection[str]) -> int | Rule:
+def _find_part_rule(part: OrderedBundle, splitting: bool) -> Rule | None:
     if isinstance(part.row, Rule):
         return part.row
     if part.pinned:
         return Rule.PINNED
-    free = part.movable and not part.in_flight and part.bundle not in splitting
-    return part.row if free else Rule.NOT_MOVABLE
+    free = part.movable and not part.in_flight and not splitting
+    return None if free else Rule.NOT_MOVABLE

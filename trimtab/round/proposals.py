@@ -2,8 +2,6 @@
 
 show the available part of the view, without what is cooling down or in flight, and where bundles
   came from
-splits that operators ask for, and merges that they approve, are granted or refused; their bundles
-  stay for the rest of the round, as do pinned ones and those whose changes wait
 the split trigger proposes; its bundles stay for the rest of the round
 the merger proposes; its bundles stay too
 the children of earlier splits wish for a place
@@ -20,7 +18,6 @@ from trimtab.merging import MERGERS
 from trimtab.names import rows_by_name
 from trimtab.plan import MOST_AT_ONCE, Merge, MergeWish, Refusal, ShedWish, Split, SplitWish
 from trimtab.reasons import Reason
-from trimtab.round.ordered_reshaping import OrderedReshaping, take_ordered_reshaping
 from trimtab.settings import Settings
 from trimtab.shedding import STRATEGIES
 from trimtab.splitting.triggers import TRIGGERS
@@ -48,45 +45,28 @@ def ask_strategies(
     state: RoundState,
     settings: Settings,
     instead: Sequence[ShedWish] | None,
-    held: Collection[int] = (),
+    held: Collection[int],
 ) -> tuple[Proposals, RoundState]:
     """The proposals, and the state with the strategies' histories.
 
     ``view`` has the available brokers only. ``instead``: the wishes to take while no shedder may
     be asked; None: ask the shedder. ``held``: rows that strategies must leave alone.
     """
-    row_of = rows_by_name(view.bundles.names, _list_named(state))
+    row_of = rows_by_name(view.bundles.names, {*state.recent, *state.halves})
     cooling = frozenset(row_of[bundle] for bundle in state.recent if bundle in row_of)
-    ordered = OrderedReshaping()
-    if state.asked or state.approved_merges or state.asked_merges:
-        ordered, view, state = take_ordered_reshaping(view, row_of, state, settings)
     view = replace(view, left={bundle: broker for bundle, (broker, _) in state.left.items()})
-    still = {*view.in_flight.tolist(), *cooling, *ordered.rows, *held}
-    view = hold(view, [*still], _names(view.bundles, ordered.splits))
-    triggered, hindered, state = _ask_trigger(view, state, settings)
-    rows = [wish.bundle for wish in triggered]
-    view = hold(view, rows, _names(view.bundles, triggered))
-    wanted = ask_merger(view, settings)
-    view = hold(view, [row for wish in wanted for row in (wish.bundle, wish.neighbour)])
+    view = hold(view, [*view.in_flight.tolist(), *cooling, *held])
+    divided, hindered, state = _ask_trigger(view, state, settings)
+    rows = [wish.bundle for wish in divided]
+    view = hold(view, rows, [view.bundles.names[row] for row in rows])
+    merged = ask_merger(view, settings)
+    view = hold(view, [row for wish in merged for row in (wish.bundle, wish.neighbour)])
     children, state = _ask_children(view.bundles, row_of, state, settings)
     wishes = instead
     if wishes is None:
         wishes, state = _ask_shedder(view, state, settings)
-    return Proposals(
-        view=view,
-        cooling=cooling,
-        splits=tuple(_split(view, wish) for wish in (*ordered.splits, *triggered)),
-        merges=tuple(_merge(view, wish) for wish in (*ordered.merges, *wanted)),
-        refusals=(*ordered.refusals, *hindered),
-        wishes=[*children, *wishes],
-    ), state
-
-
-def _list_named(state: RoundState) -> set[str]:
-    """The bundles that the state has something to say of to a regular round."""
-    orders = {*state.asked, *state.approved_merges, *state.asked_merges}
-    uppers = {*state.approved_merges.values(), *state.asked_merges.values()}
-    return {*state.recent, *state.halves, *orders, *uppers}
+    splits, merges = _name(view, divided, merged)
+    return Proposals(view, cooling, splits, merges, hindered, [*children, *wishes]), state
 
 
 def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
@@ -98,10 +78,6 @@ def hold(view: View, rows: list[int], splitting: Iterable[str] = ()) -> View:
         bundles=replace(view.bundles, movable=movable),
         splitting=view.splitting.union(splitting),
     )
-
-
-def _names(bundles: Bundles, wishes: Sequence[SplitWish]) -> list[str]:
-    return [bundles.names[wish.bundle] for wish in wishes]
 
 
 def _ask_trigger(
@@ -156,25 +132,25 @@ def _ask_shedder(
     return wishes, replace(state, histories=histories)
 
 
-def _split(view: View, wish: SplitWish) -> Split:
-    bundle = view.bundles.names[wish.bundle]
-    return Split(
-        bundle=bundle,
-        broker=view.brokers.names[view.bundles.owner[wish.bundle]],
-        reason=wish.reason,
-        epoch=view.epoch(bundle),
-        algorithm=wish.algorithm,
-        positions=wish.positions,
+def _name(
+    view: View, splits: Sequence[SplitWish], merges: Sequence[MergeWish]
+) -> tuple[tuple[Split, ...], tuple[Merge, ...]]:
+    """The splits and merges by name, each with the epochs that must still hold."""
+    bundles, brokers, owner = view.bundles.names, view.brokers.names, view.bundles.owner
+    split = (
+        Split(bundle, brokers[owner[wish.bundle]], wish.reason, view.epoch(bundle))
+        for wish in splits
+        for bundle in (bundles[wish.bundle],)
     )
-
-
-def _merge(view: View, wish: MergeWish) -> Merge:
-    lower, upper = view.bundles.names[wish.bundle], view.bundles.names[wish.neighbour]
-    return Merge(
-        bundle=lower,
-        neighbour=upper,
-        broker=view.brokers.names[view.bundles.owner[wish.bundle]],
-        reason=wish.reason,
-        epoch=view.epoch(lower),
-        neighbour_epoch=view.epoch(upper),
+    merge = (
+        Merge(
+            bundle=bundles[wish.bundle],
+            neighbour=bundles[wish.neighbour],
+            broker=brokers[owner[wish.bundle]],
+            reason=wish.reason,
+            epoch=view.epoch(bundles[wish.bundle]),
+            neighbour_epoch=view.epoch(bundles[wish.neighbour]),
+        )
+        for wish in merges
     )
+    return tuple(split), tuple(merge)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -12,9 +11,10 @@ from trimtab.doubt import Doubt
 from trimtab.names import rows_by_name
 from trimtab.ownership import Event
 from trimtab.plan import Plan, ShedWish
-from trimtab.reasons import Reason, Rule
+from trimtab.reasons import SPENT, Rule
 from trimtab.round.disposal import Wanted, grant
-from trimtab.round.ordered_moves import OrderedMoves, keep_unspent, take_ordered_moves
+from trimtab.round.ordered_bundles import find_ordered
+from trimtab.round.ordered_moves import OrderedMoves, empty_brokers, judge_moves
 from trimtab.settings import Settings, WeightSettings
 from trimtab.state.broker_averages import advance, remember_averages
 from trimtab.state.round_state import RoundState, begun
@@ -34,19 +34,25 @@ def plan_urgent(
         return Plan(skipped=obstacle), view, state
     brokers, state = smooth_averages(view.brokers, state, settings.weights)
     view = replace(view, brokers=brokers)
-    before, ordered = state, OrderedMoves()
-    wishes: list[ShedWish] = []
+    approved, asked, wishes = state.approved, OrderedMoves(), list[ShedWish]()
     # While ownership is in doubt, what is not a repair waits.
     if view.trouble.doubt is Doubt.STABLE:
-        if state.asked_moves or state.approved:
-            ordered, state = take_ordered_moves(view, state)
-        wishes = [*ordered.wishes, *_drains(view, {wish.bundle for wish in ordered.wishes})]
+        if state.asked_moves or approved:
+            ordered = find_ordered(view, {*state.asked_moves, *approved})
+            asked = judge_moves(ordered, view.brokers, state)
+        besides = {wish.bundle for wish in asked.wishes}
+        drained = view.trouble.draining, view.brokers.names, view.bundles
+        wishes = [*asked.wishes, *empty_brokers(*drained, besides)]
+        state = replace(state, asked_moves={}, approved={})
     if not (view.trouble.needs or wishes):
-        return Plan(refusals=ordered.refusals), view, state
+        return Plan(refusals=asked.refusals), view, state
     wanted = Wanted(wishes, trouble=view.trouble, spent=len(view.in_flight))
     plan, histories = grant(view, wanted, state, settings, rng)
-    state = keep_unspent(plan, before, replace(state, histories=histories))
-    plan = replace(plan, refusals=ordered.refusals + plan.refusals)
+    # What only a budget has put off is asked for again.
+    put_off = {each.bundle for each in plan.refusals if each.rule in SPENT}
+    again = {bundle: move for bundle, move in approved.items() if bundle in put_off}
+    state = replace(state, histories=histories, approved=state.approved | again)
+    plan = replace(plan, refusals=asked.refusals + plan.refusals)
     return plan, carry_out(view, plan), state
 
 
@@ -77,18 +83,6 @@ def smooth_averages(
     known = {name: at for name, at in zip(brokers.names, relieved, strict=True) if at}
     averages_after = remember_averages(brokers, averages)
     return brokers, replace(state, averages=averages_after, relieved=known)
-
-
-def _drains(view: View, besides: Collection[int]) -> list[ShedWish]:
-    """A wish for each movable bundle of a draining broker, without the rows ``besides``."""
-    trouble, bundles = view.trouble, view.bundles
-    if not trouble.draining:
-        return []
-    emptied = np.array([name in trouble.draining for name in view.brokers.names], dtype=np.bool_)
-    rows = np.flatnonzero(bundles.movable & emptied[bundles.owner]).tolist()
-    return [
-        ShedWish(row, int(bundles.owner[row]), Reason.DRAINED) for row in rows if row not in besides
-    ]
 
 
 def carry_out(view: View, plan: Plan) -> View:
