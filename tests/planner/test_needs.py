@@ -12,7 +12,8 @@ from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.load import COUNTED
 from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet import Fleet, observe_fleet
-from trimtab.load_model.resources.needs import Needs, _free
+from trimtab.load_model.resources.base_use import free_base
+from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes
 from trimtab.load_model.resources.takes import Takes, _sway, compete
 from trimtab.wire.columns import pack, unpack
@@ -95,8 +96,8 @@ def test_a_fleet_that_is_kept_even_hides_what_traffic_takes() -> None:
 def test_an_idle_broker_shows_that_the_rest_is_the_bundles() -> None:
     base, idle = np.array([[20.0, 22.0, 19.0, 3.0]]), np.full((1, 4), 4.0)
     known = np.array([True, True, True, False])
-    assert _free(base, idle, known).tolist() == [[16.0, 16.0, 16.0, 3.0]]
-    assert not _free(base, np.full((1, 4), 20.0), known).any()
+    assert free_base(base, idle, known).tolist() == [[16.0, 16.0, 16.0, 3.0]]
+    assert not free_base(base, np.full((1, 4), 20.0), known).any()
 
 
 def test_a_move_tells_what_the_bundle_takes() -> None:

@@ -33,7 +33,8 @@ from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.odds import bound
 from trimtab.load_model.resources.costs import kinds
 from trimtab.load_model.resources.excess import count_held
-from trimtab.load_model.resources.needs import ByKey, Needs, Terms, learn_needs
+from trimtab.load_model.resources.learn_needs import ByKey, Terms, learn_needs
+from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.own_use import doubted_part, find_unusual, leave_out_doubted
 from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of, weight_of
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
