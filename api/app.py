@@ -14,6 +14,8 @@ from api.access import allow
 from api.audit_log import INTENT_HEADER, AuditLog
 from api.context import Context
 from api.metrics import exposed, noting
+from api.page.live import Watch, own_live
+from api.page.overview import own_overview
 from api.page.serving import page
 from api.pulsar.anti_affinity import groups, members
 from api.pulsar.broker_stats import broker_stats
@@ -33,10 +35,8 @@ from api.trimtab.caller import own_caller
 from api.trimtab.clusters import own_clusters
 from api.trimtab.controls import own_modes, own_pins
 from api.trimtab.explaining import own_explaining
-from api.trimtab.live import Watch, own_live
 from api.trimtab.migrations import own_migrations
 from api.trimtab.namespaces import own_namespaces
-from api.trimtab.overview import own_overview
 from api.trimtab.plans import own_plans
 from api.trimtab.policies import own_groups, own_policies
 from api.trimtab.rounds import own_rounds

@@ -8,7 +8,7 @@ from types import FrameType
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from api.trimtab.live import Watch
+from api.page.live import Watch
 
 
 class Server(uvicorn.Server):
