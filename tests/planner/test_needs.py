@@ -9,6 +9,7 @@ import pytest
 
 from simulation.scenarios.reading import load
 from simulation.scenarios.running import EPOCH_MS, Run, strategy
+from trimtab.arrays import CPU
 from trimtab.load import COUNTED
 from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet import Fleet, observe_fleet
@@ -121,6 +122,36 @@ def learned_again(run: Run, first: int, last: int) -> tuple[Fleet, Takes]:
         fleet, history = observe_fleet(view, history, run.settings)
     assert fleet.takes is not None
     return fleet, fleet.takes
+
+
+def test_a_broker_that_taught_nothing_yet_takes_by_itself_what_others_do() -> None:
+    """One of its bundles may burst, so its reports do not count: it is no emptier for that."""
+    run = world()
+    learned(run, 1)
+    history = run.state.histories.trimtab
+    known, least = history.estimates, int(np.argmin(history.estimates.level))
+    leap = LeapRecord(
+        keys=known.keys[[least]],
+        before=known.level[[least]] / 3,
+        after=known.level[[least]],
+        since_ms=np.array([EPOCH_MS]),
+        worth=np.ones(1),
+    )
+    history = replace(history, leaps=leap, needs=Needs())
+    more = np.zeros((5, 1))
+    more[CPU] = 25.0
+    for minute in range(1, 6):
+        view = run._reports.view(EPOCH_MS + 60_000 * minute)
+        brokers = replace(
+            view.brokers,
+            resources=view.brokers.resources + more,
+            smoothed_resources=view.brokers.smoothed_resources + more,
+        )
+        view = replace(view, brokers=brokers)
+        fleet, history = observe_fleet(view, history, run.settings)
+    assert fleet.takes is not None
+    assert fleet.passing == 1
+    assert (fleet.takes.shares[0] - view.brokers.resources[CPU] / 100).min() > -0.005
 
 
 def test_where_one_resource_rules_nothing_is_learned() -> None:

@@ -163,12 +163,15 @@ def _expect(past: Needs, view: View, by_key: ByKey, news: _News, half_life: floa
     idle_use = idle * usual_limits
     busiest = int(np.argmax(brokers.smoothed_resources[COUNTED].mean(axis=1)))
     fit = fit_slopes(moments, busiest, float(idle_use[busiest]))
-    usual, spread = find_usual(fit, base_variance, idle_use, max(float(held.mean()), 1.0))
+    held_by_one = max(float(held.mean()), 1.0)
+    usual, spread = find_usual(fit, base_variance, idle_use, held_by_one)
     weights = weights_of(view.bundles)[order]
     bundles = recall_bundles(past, keys, usual[:, None] * weights, np.where(known, at, -1))
     come = (bundles.was != hosts) & new[hosts]
     loose = np.where(come, bundles.unsure, bundles.loose + loosened(bundles, hosts, held))
-    base = np.where(known, np.hstack((past.base, np.zeros((4, 1))))[:, at], 0.0)
+    past_base = np.hstack((past.base, np.zeros((4, 1))))
+    # One that teaches nothing yet is no emptier than others are without their traffic.
+    base = np.where(known, past_base[:, at], (fit.rest - usual * held_by_one)[:, None])
     freed = free_base(base, idle[:, None] * limits, known)
     traffic = PRIOR @ view.bundles.long[:, order]
     share = traffic / np.maximum(np.bincount(hosts, traffic, n), TINY)[hosts]
