@@ -38,7 +38,7 @@ class Fleet:
             self.record = record_leaps(self.record, before, after, self.minute * MINUTE_MS)
 
     def expected(self) -> tuple[np.ndarray, np.ndarray]:
-        return expect_levels(self.record, self.estimates, self.minute * MINUTE_MS)
+        return expect_levels(self.record, self.estimates, self.minute * MINUTE_MS, MINUTE_MS)
 
 
 def test_a_fleet_whose_leaps_came_back_waits_for_longer_than_they_took() -> None:
@@ -91,6 +91,26 @@ def test_leaps_that_come_one_after_another_are_no_event() -> None:
     for count in range(1, 6):
         fleet.run(2, 3.0, range(count))
     assert fleet.expected()[1].sum() == 5
+
+
+def test_leaps_that_keep_coming_are_no_event_however_short_the_fleet_was_watched() -> None:
+    """Three a minute are many for an hour, and as many as ever for a fleet known for minutes."""
+    fleet = Fleet()
+    fleet.run(10)
+    for count in range(3, 18, 3):
+        fleet.run(1, 3.0, range(count))
+    assert fleet.expected()[1].sum() == 15
+
+
+def test_a_leap_begins_with_its_first_sample_and_not_when_it_is_found() -> None:
+    """In a young fleet a shift takes several samples: what is found in one minute may have begun
+    in several, and is no event then."""
+    fleet = Fleet()
+    fleet.run(5)
+    fleet.run(1, 3.0, [1])
+    assert not len(fleet.record.keys)
+    fleet.run(6, 3.0, [1])
+    assert fleet.record.since_ms.tolist() == [6 * MINUTE_MS]
 
 
 def test_what_leaps_soon_after_an_event_belongs_to_it() -> None:

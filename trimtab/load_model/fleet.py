@@ -150,7 +150,7 @@ def _predict(
     hosts = _find_hosts(view, bundles, history, (size, whole), settings)
     gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
     whole_size, full, settled = size, hosts.usage(size), leaps.wait_s == 0
-    expected, passing = expect_levels(leaps, estimates, view.now_ms)
+    expected, passing = expect_levels(leaps, estimates, view.now_ms, history.known_since_ms)
     passing, relieved = leave_out_bursts(hosts, full, passing[at], settings, known=not settled)
     size = np.where(passing, expected[at], size)
     chance = estimates.chance if settled else estimates.spread
@@ -216,8 +216,8 @@ def _takes(
 def _find_bursting(view: View, bundles: _Bundles, history: PlannerHistory) -> Bools:
     """(n,) whether a broker has a bundle whose leap may pass, or whose newest sample is an outlier:
     that may be a leap, too."""
-    estimates = history.estimates
-    bursting = estimates.far | expect_levels(history.leaps, estimates, view.now_ms)[1]
+    estimates, since_ms = history.estimates, history.known_since_ms
+    bursting = estimates.far | expect_levels(history.leaps, estimates, view.now_ms, since_ms)[1]
     at = locate_keys(estimates, bundles.keys)[0]
     hosts, n = view.bundles.owner[bundles.order], len(view.brokers.names)
     found: Bools = np.bincount(hosts, bursting[at], n) > 0

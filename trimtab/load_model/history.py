@@ -81,6 +81,11 @@ class PlannerHistory:
     misses: int = 0
     """Plans of late whose outcome missed the forecast; a hit halves the number."""
 
+    @property
+    def known_since_ms(self) -> int:
+        """The first report of the broker that is known for longest."""
+        return min(self.since_ms.values(), default=0)
+
     def without_usage(self) -> PlannerHistory:
         """This history without what is counted in usage, by weights that hold no more."""
         return replace(

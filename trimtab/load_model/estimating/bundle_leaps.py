@@ -17,10 +17,13 @@ def record_leaps(past: LeapRecord, before: Estimates, after: Estimates, now_ms: 
     return close_leaps(past, here, _returned(past, after.level[at]), now_ms)
 
 
-def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int) -> tuple[Floats, Bools]:
-    """(m,) levels with those before leaps that may pass, and which bundles these are."""
+def expect_levels(
+    record: LeapRecord, estimates: Estimates, now_ms: int, since_ms: int = 0
+) -> tuple[Floats, Bools]:
+    """(m,) levels with those before leaps that may pass, and which bundles these are; the fleet is
+    known since ``since_ms``."""
     level, passing = estimates.level, np.zeros(len(estimates.keys), np.bool_)
-    young = record.young(now_ms)
+    young = record.young(now_ms, since_ms)
     if not young.any():
         return level, passing
     at, here = locate_keys(estimates, record.keys[young])
@@ -43,7 +46,10 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     if not rows.size:
         return past
     levels = (find_level_before_run(before)[at[rows]], after.level[rows])
-    return open_leaps(past, after.keys[rows], levels, now_ms)
+    # A shift is found some samples late where outliers are common, or may be.
+    run = np.where(before.up > before.down, before.rising, before.falling)[at[rows]]
+    late_ms = run * (after.at_ms[rows] - before.at_ms[at[rows]])
+    return open_leaps(past, after.keys[rows], levels, now_ms - late_ms.astype(np.int64))
 
 
 def _returned(leaps: LeapRecord, level: Floats) -> Bools:

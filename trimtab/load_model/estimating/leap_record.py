@@ -8,8 +8,8 @@ wait     = twice the shortest age beyond which no more leaps returned than laste
            longest bursts are rare, and few of them are known
 Leaps that begin together count as one. A leap younger than the wait is a burst that may pass. In a
 fleet whose leaps last there is no wait; where no more have lasted than returned, leaps up that come
-one by one wait for a quarter of an hour. Leaps that are found together, more of them than come so
-close by chance, are an event.
+one by one wait for a quarter of an hour. Leaps that begin together, more of them than come so close
+by chance, are an event: chance is what the fleet's other leaps show, over the time it is known.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PRIOR: Final = 1.5
 """Lasting leaps that are assumed. Lower: one leap that returns delays the next plan; higher: more
 bursts are answered before their nature is known."""
 _CLOSE_S: Final = 75.0
-"""Time within which leaps are found together: a round, and what reports differ by. Shorter: an
+"""Time within which leaps begin together: a round, and what reports differ by. Shorter: an
 event seems to be single leaps; longer: bursts that happen to meet seem to be an event."""
 _FIRST_S: Final = 900.0
 """Age (s) at which a leap up that comes by itself is believed while no more have lasted than
@@ -43,7 +43,7 @@ returned: one of unknown kind is as likely as not to last as long again as it ha
 the first bursts and backups of a fleet are answered; longer: what gets busier for good is answered
 late."""
 _JOINING_S: Final = 300.0
-"""Time after an event in which further leaps belong to it: under noise some are found late."""
+"""Time after an event in which further leaps belong to it: under noise some seem to begin late."""
 
 
 def _none() -> Floats:
@@ -83,21 +83,22 @@ class LeapRecord:
             return 0.0
         return min(2 * (*_EDGES_S, _HORIZON_S)[int(doubted[-1]) + 1], _HORIZON_S)
 
-    def young(self, now_ms: int) -> Bools:
-        """(k,) whether each open leap may still pass."""
+    def young(self, now_ms: int, since_ms: int = 0) -> Bools:
+        """(k,) whether each open leap may still pass; the fleet is known since ``since_ms``."""
         trusted = self.lasted > sum(self.returned)
-        first = (self.after > self.before) & ~self._in_event() & (not trusted)
+        watched_s = min((now_ms - since_ms) / 1000.0, _HORIZON_S)
+        first = (self.after > self.before) & ~self._in_event(watched_s) & (not trusted)
         wait_s = np.maximum(self.wait_s, np.where(first, _FIRST_S, 0.0))
         young: Bools = now_ms - self.since_ms < 1000.0 * wait_s
         return young
 
-    def _in_event(self) -> Bools:
-        """(k,) whether each open leap was found with more others than come so close by chance, or
-        soon after such leaps."""
+    def _in_event(self, watched_s: float) -> Bools:
+        """(k,) whether each open leap began with more others than come so close by chance, or soon
+        after such leaps."""
         times, at, counts = np.unique(self.since_ms, return_inverse=True, return_counts=True)
         later_s = (times[None, :] - times[:, None]) / 1000.0
         close = ((later_s >= 0) & (later_s <= _CLOSE_S)) @ counts
-        usual = (len(self.keys) - close) * _CLOSE_S / _HORIZON_S
+        usual = (len(self.keys) - close) * _CLOSE_S / max(watched_s, _CLOSE_S)
         begins = close >= np.array([together(each) for each in usual.tolist()])
         belongs = np.any(begins[:, None] & (later_s >= 0) & (later_s <= _JOINING_S), axis=0)
         in_event: Bools = np.asarray(belongs)[at.reshape(-1)]
@@ -105,17 +106,17 @@ class LeapRecord:
 
 
 def open_leaps(
-    past: LeapRecord, keys: Keys, levels: tuple[Floats, Floats], now_ms: int
+    past: LeapRecord, keys: Keys, levels: tuple[Floats, Floats], since_ms: Ints
 ) -> LeapRecord:
-    """The record with (k,) leaps that begin now, none of them known; ``levels`` are those before
-    and after."""
+    """The record with (k,) leaps that began at ``since_ms``, none of them known; ``levels`` are
+    those before and after."""
     if not len(keys):
         return past
     columns = {
         "keys": keys,
         "before": levels[0],
         "after": levels[1],
-        "since_ms": np.full(len(keys), now_ms, np.int64),
+        "since_ms": since_ms,
         "worth": np.full(len(keys), 1.0 / len(keys)),
     }
     joined = {name: np.concatenate((getattr(past, name), new)) for name, new in columns.items()}
@@ -124,7 +125,7 @@ def open_leaps(
         **{name: column[order] for name, column in joined.items()},
         returned=past.returned,
         lasted=past.lasted,
-        at_ms=past.at_ms or now_ms,
+        at_ms=past.at_ms or int(since_ms.max()),
     )
 
 

@@ -65,7 +65,9 @@ def note_spells(past: LeapRecord, found: Excess, now_ms: int) -> tuple[LeapRecor
     begins = calm & (np.abs(off) > np.maximum(_FAR * found.deviation[order], _LEAST))
     begins[at[here]] = False
     record = close_leaps(past, here, over, now_ms)
-    record = open_leaps(record, keys[begins], (np.zeros(int(begins.sum())), off[begins]), now_ms)
+    count = int(begins.sum())
+    levels = (np.zeros(count), off[begins])
+    record = open_leaps(record, keys[begins], levels, np.full(count, now_ms, np.int64))
     at = np.searchsorted(keys, record.keys)
     held = record.young(now_ms) & ~found.full[order][at] & (record.before == 0)
     record = replace(record, before=np.where(held, 0.0, record.after))
