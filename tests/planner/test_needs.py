@@ -13,6 +13,7 @@ from trimtab.arrays import CPU
 from trimtab.load import COUNTED
 from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet import Fleet, observe_fleet
+from trimtab.load_model.in_transit import send_off
 from trimtab.load_model.resources.base_use import free_base
 from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes
@@ -152,6 +153,22 @@ def test_a_broker_that_taught_nothing_yet_takes_by_itself_what_others_do() -> No
     assert fleet.takes is not None
     assert fleet.passing == 1
     assert (fleet.takes.shares[0] - view.brokers.resources[CPU] / 100).min() > -0.005
+
+
+def test_what_is_on_its_way_and_not_reported_counts_where_it_was_sent() -> None:
+    """A late report does not show it yet: its new broker would seem as empty as before."""
+    run = world()
+    _, takes = learned(run, 5)
+    history, view = run.state.histories.trimtab, run._reports.view(EPOCH_MS + 300_000)
+    largest = int(np.argmax(takes.need[0]))
+    to = int(np.argmin(run.world.levels))
+    others = np.arange(len(view.intended)) != largest
+    left = replace(view, bundles=view.bundles.part(others), intended=view.intended[others])
+    unsent, _ = observe_fleet(left, history, run.settings)
+    moves = {view.bundles.names[largest]: view.brokers.names[to]}
+    history = replace(history, sent=send_off({}, moves, view.now_ms))
+    sent, _ = observe_fleet(left, history, run.settings)
+    assert np.flatnonzero(sent.usage > unsent.usage).tolist() == [to]
 
 
 def test_where_one_resource_rules_nothing_is_learned() -> None:

@@ -117,6 +117,9 @@ def observe_fleet(
             full = fleet.size
         takes = _takes(view, needs, (fleet.size * fleet.whole, full * fleet.whole), settings)
         if takes is not None:
+            parts = _find_arriving(view, bundles, history) / max(float(full.sum()), _TINY)
+            takes = takes.joined_by(parts)
+        if takes is not None:
             fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
     elif len(past.needs.keys):
         history = replace(history, needs=Needs(spells=past.needs.spells))
@@ -183,10 +186,15 @@ def _find_hosts(
     gain = np.maximum(whole * cost_of(brokers, history), _TINY)
     rest = np.array([history.unexplained[name] for name in brokers.names])
     doubted = _find_doubted(brokers, history, rest, settings)
-    unreported = arriving(history.sent, brokers.names, bundles.keys, history.estimates, view.now_ms)
-    hosts = Hosts(rest + gain * unreported, gain, view.intended)
+    hosts = Hosts(rest + gain * _find_arriving(view, bundles, history), gain, view.intended)
     full = hosts.usage(size)
     return hosts._replace(rest=hosts.rest + leave_out_doubted(full, doubted) - full)
+
+
+def _find_arriving(view: View, bundles: _Bundles, history: PlannerHistory) -> Floats:
+    """(n,) total size of the bundles on their way to each broker that none reports."""
+    names, now_ms = view.brokers.names, view.now_ms
+    return arriving(history.sent, names, bundles.keys, history.estimates, now_ms)
 
 
 def _find_doubted(

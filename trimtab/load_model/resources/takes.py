@@ -62,6 +62,11 @@ class Takes:
         used = np.divide(shares, self.scale, out=self.used.copy(), where=self.scale > 0)
         return replace(self, used=used)
 
+    def joined_by(self, parts: Floats) -> Takes:
+        """The same with bundles on their way that no broker reports; (n,) ``parts`` of what all
+        reported ones take go to each broker."""
+        return replace(self, used=self.used + self.need.sum(axis=1)[:, None] * parts)
+
     def moved(self, bundles: Ints, source: Ints, destination: Ints) -> Takes:
         """The same after the moves, given as (k,) rows."""
         used = self.used.copy()
