@@ -47,9 +47,10 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
         return past
     levels = (find_level_before_run(before)[at[rows]], after.level[rows])
     # A shift is found some samples late where outliers are common, or may be.
-    run = np.where(before.up > before.down, before.rising, before.falling)[at[rows]]
-    late_ms = run * (after.at_ms[rows] - before.at_ms[at[rows]])
-    return open_leaps(past, after.keys[rows], levels, now_ms - late_ms.astype(np.int64))
+    was = at[rows]
+    run = np.where(before.up[was] > before.down[was], before.rising[was], before.falling[was])
+    late_ms = (run * (after.at_ms[rows] - before.at_ms[was])).astype(np.int64)
+    return open_leaps(past, after.keys[rows], levels, now_ms - late_ms)
 
 
 def _returned(leaps: LeapRecord, level: Floats) -> Bools:
