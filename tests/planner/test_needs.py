@@ -171,6 +171,19 @@ def test_what_is_on_its_way_and_not_reported_counts_where_it_was_sent() -> None:
     assert np.flatnonzero(sent.usage > unsent.usage).tolist() == [to]
 
 
+def test_what_a_broker_takes_beside_its_bundles_is_followed_as_slowly_as_an_average() -> None:
+    run = world(need__told=False)
+    learned(run, 12)
+    history, view = run.state.histories.trimtab, run._reports.view(EPOCH_MS + 720_000)
+    resources = view.brokers.resources.copy()
+    busiest = int(np.argmax(resources[CPU]))
+    resources[CPU, busiest] += 4.0
+    view = replace(view, brokers=replace(view.brokers, resources=resources))
+    _, after = observe_fleet(view, history, run.settings)
+    more = after.needs.base[0, busiest] - history.needs.base[0, busiest]
+    assert 0 < more < 0.02 * 0.04 * view.brokers.limits[CPU, busiest]
+
+
 def test_where_one_resource_rules_nothing_is_learned() -> None:
     run = Run(load("skewed"), strategy("none"))
     view = run._reports.view(EPOCH_MS)

@@ -110,6 +110,7 @@ def observe_fleet(
             weight=weight_of(settings.weights),
             full=find_near_overload(settings),
             half_life=settings.planner.cost_half_life,
+            own_half_life=settings.planner.half_life,
         )
         needs = learn_needs(past.needs, view, ByKey(samples.keys, order), terms)
         history = replace(history, needs=needs)

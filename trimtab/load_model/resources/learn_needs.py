@@ -36,8 +36,8 @@ _BASE: Final = 0.03
 is always in use counts as the bundles'; higher: bundles that nothing tells of take nothing."""
 _LEAST_NOISE: Final = 0.003
 """Floor of a report's noise, the same way."""
-_FOLLOWED: Final = 0.05
-"""The least part of a surprise that is believed at once: needs change."""
+_MOST_FOLLOWED: Final = 0.5
+"""The largest part of a surprise that is taken for a change after a long silence."""
 _LOOSE: Final = 0.01
 """The part of its variance that a bundle's broker never binds: needs change."""
 _CALM_MS: Final = 300_000
@@ -63,6 +63,9 @@ class Terms(NamedTuple):
     full: float
     """Usage that is near overload."""
     half_life: float
+    """Seconds; of what traffic takes."""
+    own_half_life: float
+    """Of what it does not tell."""
 
 
 class _News(NamedTuple):
@@ -74,6 +77,8 @@ class _News(NamedTuple):
     before_ms: Ints
     """The last report counted; 0 if there is none."""
     new: Bools
+    elapsed_ms: Ints
+    """From the last report counted to the newest."""
 
 
 class _Expected(NamedTuple):
@@ -114,9 +119,12 @@ def learn_needs(past: Needs, view: View, by_key: ByKey, terms: Terms) -> Needs:
     believable &= ~passing
     # The filter: each broker's sum is off by this much, and so is each part, by its variance.
     variance = it.loose * it.spread[:, None] * it.weights**2
-    of_base = np.where(known, it.noise[:, None], it.base_variance[:, None])
+    # Needs change: as an average does, they follow by this part from a report to the next.
+    part = 1 - 0.5 ** (np.where(known, news.elapsed_ms, 0) / (1000 * terms.own_half_life))
+    part = np.minimum(part, _MOST_FOLLOWED)
+    of_base = np.where(known, it.noise[:, None] * part / (1 - part), it.base_variance[:, None])
     whole = np.maximum(sum_by_broker(variance, hosts, n) + of_base, TINY)
-    believed = np.maximum(whole / (whole + it.noise[:, None]), _FOLLOWED) * believable
+    believed = np.maximum(whole / (whole + it.noise[:, None]), part) * believable
     gain = variance * (believed / whole)[:, hosts]
     least = -it.fit.slopes @ view.bundles.stats[:, order]
     settled = believable & known & (np.bincount(hosts, it.come, n) == 0)
@@ -147,14 +155,14 @@ def _find_news(past: Needs, brokers: Brokers) -> _News:
     at = np.array([row_of.get(name, -1) for name in brokers.names], np.int64)
     known = at >= 0
     before_ms = np.where(known, np.append(past.reported_ms, 0)[at], 0)
-    return _News(at, known, before_ms, brokers.reported_ms > before_ms)
+    elapsed_ms = brokers.reported_ms - before_ms
+    return _News(at, known, before_ms, elapsed_ms > 0, elapsed_ms)
 
 
 def _expect(past: Needs, view: View, by_key: ByKey, news: _News, half_life: float) -> _Expected:
     keys, order = by_key
     brokers, n = view.brokers, len(view.brokers.names)
-    at, known, before_ms, new = news
-    elapsed_ms = brokers.reported_ms - before_ms
+    at, known, before_ms, new, elapsed_ms = news
     moments = count_reports(past.moments, brokers, new, elapsed_ms, half_life)
     hosts, limits = view.bundles.owner[order], brokers.limits[COUNTED]
     held, usual_limits = np.bincount(hosts, minlength=n), np.median(limits, axis=1)
