@@ -49,4 +49,4 @@ def demo(  # noqa: PLR0913 - the options of a command line
     except KeyboardInterrupt:
         raise end("interrupted before the fleet ran", INTERRUPTED) from None
     print(summary(run.story, run.moves))
-    raise typer.Exit(OK if run.story.balanced_since else FAILED)
+    raise typer.Exit(OK if run.story.balanced else FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -51,16 +52,21 @@ def line(scene: Scene) -> str:
 
 
 def summary(story: Story, moves: int) -> str:
-    """The demo's result."""
+    """The demo's result; the range at its end is the median since the fleet was balanced."""
     if not story.rounds:
         return "no round saw the whole fleet: nothing was balanced"
-    first, last, since = story.rounds[0], story.rounds[-1], story.balanced_since
-    text = f"range {first.range:.1f} -> {last.range:.1f} points with {moves} moves"
-    if since is None:
-        return f"{text}, not below {story.threshold:g} after {last.elapsed:.0f} s"
+    first, last, balanced = story.rounds[0], story.rounds[-1], story.balanced
+    start = f"range {first.range:.1f} ->"
+    if not balanced:
+        return (
+            f"{start} {last.range:.1f} points with {moves} moves,"
+            f" not below {story.threshold:g} after {last.elapsed:.0f} s"
+        )
+    since = balanced[0].elapsed
     return (
-        f"{text}, below {story.threshold:g} from {since.elapsed:.0f} s on"
-        f" ({since.elapsed - first.elapsed:.0f} s after the first round)"
+        f"{start} {median(told.range for told in balanced):.1f} points with {moves} moves,"
+        f" below {story.threshold:g} from {since:.0f} s on"
+        f" ({since - first.elapsed:.0f} s after the first round)"
     )
 
 

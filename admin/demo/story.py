@@ -63,14 +63,16 @@ class Story:
         return next((told for told in reversed(self.rounds) if told.record.moves), None)
 
     @property
-    def balanced_since(self) -> Told | None:
-        """The first round of the last run of rounds below the threshold."""
-        since = None
-        for told in reversed(self.rounds):
-            if told.range >= self.threshold:
+    def balanced(self) -> tuple[Told, ...]:
+        """The last rounds, from the first that was below the threshold and stayed there. Single
+        rounds above it are noise in the reports; two in a row are not."""
+        since = len(self.rounds)
+        for index in range(len(self.rounds) - 1, -1, -1):
+            if self.rounds[index].range < self.threshold:
+                since = index
+            elif index + 1 < len(self.rounds) and self.rounds[index + 1].range >= self.threshold:
                 break
-            since = told
-        return since
+        return self.rounds[since:]
 
 
 def reasons(record: RoundRecord) -> str:

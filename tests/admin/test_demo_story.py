@@ -17,16 +17,19 @@ from trimtab.reasons import Rule
     ("points", "since"),
     [
         pytest.param([65, 30, 10, 9], 20.0, id="came to rest"),
-        pytest.param([65, 10, 16, 9], 25.0, id="a relapse starts it again"),
+        pytest.param([65, 10, 16, 17, 9], 30.0, id="two rounds above start it again"),
+        pytest.param([65, 10, 16, 9], 15.0, id="one round above is noise"),
+        pytest.param([65, 10, 9, 16], 15.0, id="and so is one at the end"),
+        pytest.param([65, 10, 16, 17], None, id="two rounds above at the end"),
         pytest.param([65, 30, 15], None, id="the threshold itself is not below it"),
         pytest.param([], None, id="no round"),
     ],
 )
-def test_balanced_since_the_first_of_the_rounds_that_stayed_below(
+def test_balanced_from_the_first_of_the_rounds_that_stayed_below(
     points: list[float], since: float | None
 ) -> None:
-    told = story(*points).balanced_since
-    assert (told and told.elapsed) == since
+    balanced = story(*points).balanced
+    assert (balanced[0].elapsed if balanced else None) == since
 
 
 def test_rounds_that_missed_brokers_or_are_repeated_are_left_out() -> None:
@@ -40,6 +43,11 @@ def test_rounds_that_missed_brokers_or_are_repeated_are_left_out() -> None:
         (
             [65, 30, 9],
             "range 65.0 -> 9.0 points with 7 moves, below 15 from 20 s on"
+            " (10 s after the first round)",
+        ),
+        (
+            [65, 30, 9, 16, 11],
+            "range 65.0 -> 11.0 points with 7 moves, below 15 from 20 s on"
             " (10 s after the first round)",
         ),
         ([65, 30], "range 65.0 -> 30.0 points with 7 moves, not below 15 after 15 s"),
