@@ -16,26 +16,27 @@ _HEAD: Final = f"""# Metrics
 
 <!-- made by python -m admin.documents.metrics from trimtab/metrics -->
 
-Prometheus scrapes three kinds of processes. `deploy/prometheus/prometheus.yml` has them as
-`make demo` starts them.
+Prometheus scrapes three kinds of processes. `deploy/prometheus/prometheus.yml` lists those that
+`make demo` starts.
 
 - The job, active or standby: `http://127.0.0.1:9780/metrics` (`metrics_host`, `metrics_port`).
 - `trimtab api`: `/metrics` on its own port. With `--tokens` it needs a viewer's token.
-- An agent: where the broker that embeds it serves its own metrics, if that gives `agent.running`
-  an `AgentMetrics(registry)`; without, nothing is exported. `trimtab-agent --metrics-port 9782`
-  serves its own.
+- An agent: with the metrics of the broker that embeds it, if the broker gives `agent.running` an
+  `AgentMetrics(registry)`; otherwise the agent exports nothing. `trimtab-agent --metrics-port 9782`
+  serves its own metrics.
 
-A metric has at most {MOST_SERIES:,} series, one with a series for each broker {MOST_BROKERS:,}:
-label values such as a cluster's name come from the network. `trimtab_dropped_samples_total` counts
-what is not shown for that. With 10,000 brokers a scrape of the job is 4.2 MB.
+A metric has at most {MOST_SERIES:,} series, because label values such as a cluster's name come from
+the network. A metric with a series for each broker has at most {MOST_BROKERS:,}.
+`trimtab_dropped_samples_total` counts the values that these limits hide. With 10,000 brokers a
+scrape of the job is 4.2 MB.
 
-The boards in `deploy/grafana/dashboards` use these names (`python -m deploy.dashboards` makes
-them), and so do the alerts in `deploy/alerts/trimtab.yml`, which have a page each in `runbooks/`.
+The boards in `deploy/grafana/dashboards` use these names (`python -m deploy.dashboards` writes the
+boards). So do the alerts in `deploy/alerts/trimtab.yml`; each alert has a page in `runbooks/`.
 """
 
-_PULSAR: Final = """A board made for Pulsar shows these. Percentages are each broker's own, from its
-agent; what Pulsar's leader exports, the job exports with `broker="trimtab-job"`. The series of
-Pulsar's lookups and of its ownership channel (`pulsar_lb_assign_*`, `pulsar_sunit_state_chn_*`)
+_PULSAR: Final = """A board made for Pulsar shows these. Each broker's agent exports that broker's
+percentages. The job exports what Pulsar's leader exports, with `broker="trimtab-job"`. The series
+of Pulsar's lookups and of its ownership channel (`pulsar_lb_assign_*`, `pulsar_sunit_state_chn_*`)
 have no counterpart: look at `trimtab_moves_total`, `trimtab_repairs_total` and
 `trimtab_agent_commands_total` instead.
 """

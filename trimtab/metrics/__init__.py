@@ -1,7 +1,8 @@
 """The catalogue of metrics: name, unit, help and labels of all that trimtab's processes export.
 
 One module for each process that exports some, and one for the names that Pulsar's dashboards use.
-docs/metrics.md is made of it.
+The values are set where they are known: `streaming.metrics`, `agent.metrics`, `api.metrics`.
+docs/metrics.md is made from it.
 """
 
 from __future__ import annotations

@@ -11,15 +11,15 @@ _EACH: Final = ("cluster", "broker")
 LEASE: Final = Metric(
     "trimtab_agent_lease_remaining_seconds",
     MetricKind.GAUGE,
-    "How long this broker may still serve without renewing its lease, by its own clock; 0 while it "
-    "may not serve.",
+    "For how long this broker may serve if it does not renew its lease, by its own clock; 0 while "
+    "it may not serve.",
     _EACH,
 )
 LAPSES: Final = Metric(
     "trimtab_agent_lease_lapses",
     MetricKind.COUNTER,
-    "Times the broker stopped serving everything because its lease had a gap: 1 after a start, "
-    "which begins without a lease.",
+    "Times the broker stopped serving everything because its lease had a gap. It is 1 after a "
+    "start, because a broker starts without a lease.",
     _EACH,
 )
 SEEDED: Final = Metric(
@@ -37,24 +37,24 @@ SERVED: Final = Metric(
 COMMANDS: Final = Metric(
     "trimtab_agent_commands",
     MetricKind.COUNTER,
-    "Commands obeyed, by kind and outcome: done, refused (the store did not accept the report), "
-    "stale (it came late or twice), declined (the bundle cannot be loaded).",
+    "Commands handled, by kind and outcome: done, refused (the store did not accept the broker's "
+    "report), stale (the command came late or twice), declined (the bundle cannot be loaded).",
     (*_EACH, "kind", "outcome"),
 )
 MIGRATION_STEPS: Final = Metric(
     "trimtab_agent_migration_steps",
     MetricKind.COUNTER,
-    "Steps of topics that migrate, tried by this broker, by step and result (done, failed): begin "
-    "(create it on the other cluster, end it here), catch-up (end it here once other regions lack "
-    "nothing), drain (redirect consumers), release (let producers in again), take-back (ask the "
-    "other cluster for it).",
+    "Steps that this broker tried for migrating topics, by result (done, failed) and step: begin "
+    "(create the topic on the other cluster, end it here), catch-up (end it here once other "
+    "regions lack nothing), drain (redirect consumers), release (let producers in again), "
+    "take-back (ask the other cluster to give it back).",
     (*_EACH, "step", "result"),
 )
 HANDOVER: Final = Metric(
     "trimtab_agent_handover_seconds",
     MetricKind.HISTOGRAM,
-    "Time from the order to own a bundle, which no broker serves from then on, until this one "
-    "serves it, by Redis's clock.",
+    "Time from the record that gives a bundle to this broker until this broker serves it, by "
+    "Redis's clock. No broker serves the bundle in between.",
     ("cluster",),
     (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
@@ -67,7 +67,7 @@ REPORT_AGE: Final = Metric(
 REPORTS: Final = Metric(
     "trimtab_agent_reports",
     MetricKind.COUNTER,
-    "Load reports of this process, by outcome: delivered, superseded (a newer one took its place "
+    "Load reports of this process, by outcome: delivered, superseded (replaced by a newer report "
     "before it was sent), failed.",
     ("outcome",),
 )

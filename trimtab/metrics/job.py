@@ -18,28 +18,28 @@ _SECONDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 30.0)
 REPORTS: Final = Metric(
     "trimtab_load_reports",
     MetricKind.COUNTER,
-    "Load reports by outcome: accepted, duplicate, or old (older than one already taken).",
+    "Load reports by outcome: accepted, duplicate, or old (older than one already accepted).",
     ("cluster", "verdict"),
 )
 DEAD_LETTERS: Final = Metric(
     "trimtab_dead_letters",
     MetricKind.COUNTER,
-    "Kafka records that could not be used and went to the dead-letter topic, by their topic and "
-    "the reason.",
+    "Kafka records that could not be used and were sent to the dead-letter topic, by their topic "
+    "and the reason.",
     ("topic", "reason"),
 )
 IMPLAUSIBLE: Final = Metric(
     "trimtab_implausible_reports",
     MetricKind.COUNTER,
-    "Load reports rejected because a figure is beyond any hardware, by that field of the report. "
-    "The broker's last accepted report is used until it counts as silent; the log names the "
-    "broker.",
+    "Load reports rejected because a figure is higher than any hardware allows, by the field of "
+    "the report. The job uses the broker's last accepted report until the broker counts as "
+    "silent. The log names the broker.",
     ("cluster", "field"),
 )
 REPORT_AGE: Final = Metric(
     "trimtab_newest_report_age_seconds",
     MetricKind.GAUGE,
-    "Age of a cluster's newest load report, from Kafka's append time, when its batch began.",
+    "Age of a cluster's newest load report when its batch began, counted from Kafka's append time.",
     ("cluster",),
 )
 
@@ -87,7 +87,7 @@ QUERY_RESTARTS: Final = Metric(
 ROUNDS: Final = Metric(
     "trimtab_rounds",
     MetricKind.COUNTER,
-    "Rounds by outcome: planned, or the rule by which nothing was shed.",
+    "Rounds by outcome: planned, or the rule because of which nothing was shed.",
     ("cluster", "outcome"),
 )
 PLANNED_CHANGES: Final = Metric(
@@ -105,25 +105,28 @@ REFUSED_WISHES: Final = Metric(
 MOVES: Final = Metric(
     "trimtab_moves",
     MetricKind.COUNTER,
-    "Moves requested from the ownership store: accepted, or the reason why it refused.",
+    "Moves requested from the ownership store, by outcome: accepted, or the reason of the refusal.",
     ("cluster", "outcome"),
 )
 SPLITS: Final = Metric(
     "trimtab_splits",
     MetricKind.COUNTER,
-    "Splits requested from the ownership store: accepted, or the reason why it refused.",
+    "Splits requested from the ownership store, by outcome: accepted, or the reason of the "
+    "refusal.",
     ("cluster", "outcome"),
 )
 MERGES: Final = Metric(
     "trimtab_merges",
     MetricKind.COUNTER,
-    "Merges requested from the ownership store: accepted, or the reason why it refused.",
+    "Merges requested from the ownership store, by outcome: accepted, or the reason of the "
+    "refusal.",
     ("cluster", "outcome"),
 )
 REPAIRS: Final = Metric(
     "trimtab_repairs",
     MetricKind.COUNTER,
-    "Ownership repairs requested from the store, by event: accepted, or the reason why it refused.",
+    "Ownership repairs requested from the store, by event and outcome: accepted, or the reason of "
+    "the refusal.",
     ("cluster", "event", "outcome"),
 )
 USAGE: Final = Metric(
@@ -136,15 +139,15 @@ USAGE: Final = Metric(
 SMOOTHED_USAGE: Final = Metric(
     "trimtab_broker_smoothed_usage_ratio",
     MetricKind.GAUGE,
-    "Weighted usage of a broker's average resources (intake.half_life), from which trimtab's own "
-    "strategy predicts: 1 is fully used.",
+    "Weighted usage of a broker, computed from averages of its resources (intake.half_life). "
+    "trimtab's own strategy predicts from these averages. 1 is fully used.",
     ("cluster", "broker"),
     by_broker=True,
 )
 USAGE_RANGE: Final = Metric(
     "trimtab_usage_range_ratio",
     MetricKind.GAUGE,
-    "Highest minus lowest broker usage of a cluster: what balancing makes small.",
+    "Highest minus lowest usage of a cluster's brokers. Balancing makes it small.",
     ("cluster",),
 )
 USAGE_DEVIATION: Final = Metric(
@@ -156,21 +159,21 @@ USAGE_DEVIATION: Final = Metric(
 HITS: Final = Metric(
     "trimtab_hits",
     MetricKind.GAUGE,
-    "For how many rounds in a row a broker, or the fleet, was out of balance, by counter of the "
-    "active strategy: the highest count. Strategies that count none have no series.",
+    "For how many rounds in a row a broker, or the fleet, was out of balance: the highest count, "
+    "by counter of the active strategy. A strategy that does not count hits has no series.",
     ("cluster", "counter"),
 )
 HITS_NEEDED: Final = Metric(
     "trimtab_hits_needed",
     MetricKind.GAUGE,
-    "The hits at which the active strategy acts, by its counter.",
+    "Number of hits at which the active strategy acts, by counter.",
     ("cluster", "counter"),
 )
 BOUNCES: Final = Metric(
     "trimtab_bounces",
     MetricKind.COUNTER,
-    "Moves that a strategy wanted, to a broker that the bundle had left within a day, as far as "
-    "this driver has seen: it begins to watch when it starts.",
+    "Moves wanted by a strategy that go back to a broker which the bundle left less than a day "
+    "ago. A driver counts only what it has seen since its own start.",
     ("cluster",),
 )
 BROKERS: Final = Metric(
@@ -182,8 +185,8 @@ BUNDLES: Final = Metric(
 SIZE_USED: Final = Metric(
     "trimtab_size_used_ratio",
     MetricKind.GAUGE,
-    "Brokers or bundles of all clusters, whichever is more, against the fleet that the job's "
-    "memory is sized for; above 1 the job may run out of memory.",
+    "Size of all clusters together, as a fraction of the fleet that the job's memory is sized for: "
+    "by brokers or by bundles, whichever is higher. Above 1 the job may run out of memory.",
 )
 EXCLUDED: Final = Metric(
     "trimtab_excluded_bundles",
@@ -194,43 +197,42 @@ EXCLUDED: Final = Metric(
 UNSERVED: Final = Metric(
     "trimtab_unserved_bundles",
     MetricKind.GAUGE,
-    "Bundles without a serving broker, by the ownership records of the last round; those that are "
-    "quarantined too.",
+    "Bundles without a serving broker, by the ownership records of the last round, including "
+    "quarantined bundles.",
     ("cluster",),
 )
 UNSERVED_SECONDS: Final = Metric(
     "trimtab_unserved_oldest_seconds",
     MetricKind.GAUGE,
-    "For how long the oldest of these bundles has had no serving broker, when the round began; 0 "
-    "without any.",
+    "Longest time for which a bundle had no serving broker when the last round began; 0 if every "
+    "bundle had one.",
     ("cluster",),
 )
 UNAVAILABLE: Final = Metric(
     "trimtab_unavailable_brokers",
     MetricKind.GAUGE,
-    "Brokers that are given no bundles, by cause: gone, draining, held-back (returned after a "
-    "loss).",
+    "Brokers that get no bundles, by cause: gone, draining, held-back (returned after a loss).",
     ("cluster", "cause"),
 )
 DOUBT: Final = Metric(
     "trimtab_doubt",
     MetricKind.GAUGE,
-    "1 for the current level: stable, jittery (only repairs, delayed), unstable (no changes at "
-    "all).",
+    "1 for the current level of doubt, 0 for the others: stable, jittery (only repairs, and those "
+    "late), unstable (no changes at all).",
     ("cluster", "level"),
 )
 REFUSED_INTENTS: Final = Metric(
     "trimtab_refused_intents",
     MetricKind.COUNTER,
-    "Intents that changed nothing because they broke a rule, by that rule. trimtab.dead-letters "
-    "has each, with what is wrong with it.",
+    "Intents that changed nothing because they broke a rule, by rule. The topic "
+    "trimtab.dead-letters has each of them, and what is wrong with it.",
     ("cluster", "rule"),
 )
 INTENT_OUTCOMES: Final = Metric(
     "trimtab_intent_outcomes",
     MetricKind.COUNTER,
-    "Outcomes of operators' intents, by kind: refused, accepted, done or expired. One that takes "
-    "time counts as accepted and later once more.",
+    "Outcomes of operators' intents, by kind and outcome: refused, accepted, done or expired. An "
+    "intent that takes time is counted twice: first as accepted, at its end as done or expired.",
     ("cluster", "kind", "outcome"),
 )
 PROBLEMS: Final = Metric(
@@ -244,8 +246,8 @@ PROBLEMS: Final = Metric(
 BUSY_TOPIC_BYTES: Final = Metric(
     "trimtab_busy_topic_bytes",
     MetricKind.GAUGE,
-    "Long-term bytes/s, in and out, of a bundle that one topic keeps busy: no split lessens it, "
-    "the topic needs more partitions. The round's problems say how to find it.",
+    "Long-term bytes/s, in and out, of a bundle in which one topic carries almost all the load. No "
+    "split helps; the topic needs more partitions. The round's problems say how to find the topic.",
     ("cluster", "bundle"),
 )
 
@@ -253,22 +255,22 @@ BUSY_TOPIC_BYTES: Final = Metric(
 PREDICTION_ERROR: Final = Metric(
     "trimtab_prediction_error_ratio",
     MetricKind.HISTOGRAM,
-    "Absolute difference between the predicted and the actual usage of both brokers of a finished "
-    "move: 0.01 is one point of usage.",
+    "Absolute difference between predicted and actual usage, for both brokers of each finished "
+    "move. 0.01 is one point of usage.",
     ("cluster",),
     (0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5),
 )
 PREDICTION_BIAS: Final = Metric(
     "trimtab_prediction_bias_ratio",
     MetricKind.GAUGE,
-    "Mean of actual minus predicted usage over recent finished moves: 0.01 is one point of usage.",
+    "Mean of actual minus predicted usage over recent finished moves. 0.01 is one point of usage.",
     ("cluster",),
 )
 FINISHED_MOVES: Final = Metric(
     "trimtab_finished_moves",
     MetricKind.COUNTER,
-    "Moves that are no longer waited for, by outcome: landed, failed, lost (with a broker), "
-    "expired.",
+    "Moves that the job no longer waits for, by outcome: landed, failed, lost (a broker of the "
+    "move was lost), expired.",
     ("cluster", "outcome"),
 )
 BREAKER_TRIPS: Final = Metric(
@@ -281,7 +283,7 @@ BREAKER_TRIPS: Final = Metric(
 BREAKER_OPEN: Final = Metric(
     "trimtab_breaker_open",
     MetricKind.GAUGE,
-    "1 while no strategy is asked because a plan made things worse.",
+    "1 while the breaker is open: no strategy may plan, because a plan made things worse.",
     ("cluster",),
 )
 
@@ -297,14 +299,14 @@ SHADOW_RANGE: Final = Metric(
 SHADOW_MOVES: Final = Metric(
     "trimtab_shadow_moves",
     MetricKind.COUNTER,
-    "Moves decided by the active strategy, and by the shadow strategy, whose moves are only "
-    "counted.",
+    "Moves decided by the active strategy, and by the shadow strategy. The shadow's moves are only "
+    "counted, not made.",
     _ROLES,
 )
 SHADOW_BOUNCES: Final = Metric(
     "trimtab_shadow_bounces",
     MetricKind.COUNTER,
-    "Moves of either strategy back to a broker that the bundle had left within a day.",
+    "Moves of either strategy back to a broker that the bundle left less than a day ago.",
     _ROLES,
 )
 
@@ -317,16 +319,16 @@ GENERATION: Final = Metric(
 FENCED: Final = Metric(
     "trimtab_fenced_writes",
     MetricKind.COUNTER,
-    "Writes that a sink refused because it had seen a newer job's generation, by sink. A job that "
-    "Kafka refuses ends.",
+    "Writes that a sink refused because it had seen the generation of a newer job, by sink. A job "
+    "whose write is refused by Kafka ends.",
     ("sink",),
 )
 DURABLE: Final = Metric(
     "trimtab_redis_durable",
     MetricKind.GAUGE,
-    "1 if Redis writes what it acknowledges to an append-only file, and the last write of it "
-    "succeeded; 0 if a crash of Redis loses records, which brokers and journal then restore; NaN "
-    "if it may not be asked.",
+    "1 if Redis writes what it acknowledges to an append-only file, and its last such write "
+    "succeeded. 0 if a crash of Redis loses records; brokers and the journal then restore them. "
+    "NaN if the job's Redis user is not allowed to ask.",
 )
 REPEATED: Final = Metric(
     "trimtab_repeated_batches",
@@ -350,8 +352,8 @@ SINK_SECONDS: Final = Metric(
 SKIPPED_CLUSTERS: Final = Metric(
     "trimtab_skipped_clusters",
     MetricKind.COUNTER,
-    "Times a batch skipped a cluster because one of its keys in Redis is damaged, its replicas are "
-    "missing, or Redis would delete keys when it is full; the log says which.",
+    "Times a batch skipped a cluster because one of its keys in Redis is damaged, because replicas "
+    "are missing, or because Redis is set to delete keys when it is full. The log says which.",
     ("cluster",),
 )
 RELAYED_CHANGES: Final = Metric(
@@ -363,26 +365,26 @@ RELAYED_CHANGES: Final = Metric(
 RELAY_FAILURES: Final = Metric(
     "trimtab_relay_failures",
     MetricKind.COUNTER,
-    "Times a cluster's journal could not be copied to Kafka; it is retried.",
+    "Times a cluster's journal could not be copied to Kafka. The job retries.",
     ("cluster",),
 )
 REFILLED_BUNDLES: Final = Metric(
     "trimtab_refilled_bundles",
     MetricKind.COUNTER,
-    "Bundles whose changes a full journal left out and whose newest record was written to it "
-    "later.",
+    "Bundles whose changes were left out because the journal was full, and whose newest record was "
+    "added to the journal later.",
     ("cluster",),
 )
 PRUNED: Final = Metric(
     "trimtab_pruned_records",
     MetricKind.COUNTER,
-    "Records of bundles deleted long ago that were removed from Redis.",
+    "Records removed from Redis because their bundle was deleted long ago.",
     ("cluster",),
 )
 UNEXPLAINED_ROUNDS: Final = Metric(
     "trimtab_unexplained_rounds",
     MetricKind.COUNTER,
-    "Rounds without stored explanations: making them failed, or Redis refused them.",
+    "Rounds whose explanations are not stored: making them failed, or Redis refused them.",
     ("cluster",),
 )
 REBUILD_SECONDS: Final = Metric(
@@ -394,13 +396,14 @@ REBUILD_SECONDS: Final = Metric(
 RESTORED: Final = Metric(
     "trimtab_restored_records",
     MetricKind.COUNTER,
-    "Records that the store had lost and that were restored, by source: journal, brokers.",
+    "Records that the store lost and that were restored, by source: journal, brokers.",
     ("cluster", "source"),
 )
 IGNORED_RECORDS: Final = Metric(
     "trimtab_ignored_records",
     MetricKind.COUNTER,
-    "Ownership records ignored as unreadable or implausible, by source: store, journal, brokers.",
+    "Ownership records that were ignored because they are unreadable or implausible, by source: "
+    "store, journal, brokers.",
     ("cluster", "source"),
 )
 
@@ -416,45 +419,47 @@ LEASES: Final = Metric(
 MIGRATIONS: Final = Metric(
     "trimtab_migrations",
     MetricKind.GAUGE,
-    "Migrations to another cluster, by state; those that were rolled back are left out.",
+    "Migrations to another cluster, by state, without those that were rolled back.",
     ("cluster", "state"),
 )
 MIGRATING_TOPICS: Final = Metric(
     "trimtab_migrating_topics",
     MetricKind.GAUGE,
-    "Topics of migrations that are under way or completed, by state, and those that a rollback has "
-    "left on the other cluster; stays: of both, those that a rollback leaves there.",
+    "Topics, by state, of migrations that are under way or completed, and topics that a rollback "
+    "left on the other cluster. The state stays counts again those of them that a rollback leaves "
+    "there.",
     ("cluster", "state"),
 )
 MIGRATION_BACKLOG: Final = Metric(
     "trimtab_migration_backlog_messages",
     MetricKind.GAUGE,
-    "Messages that consumers have still to read here of topics that are terminated.",
+    "Messages of terminated topics that consumers have not yet read on this cluster.",
     ("cluster",),
 )
 MIGRATION_STEPS: Final = Metric(
     "trimtab_migration_steps",
     MetricKind.GAUGE,
-    "Steps of topics that brokers have tried, by result: done, failed.",
+    "Steps that brokers have tried for migrating topics, by result: done, failed.",
     ("cluster", "result"),
 )
 MIGRATIONS_STOPPED: Final = Metric(
     "trimtab_stopped_migrations",
     MetricKind.GAUGE,
-    "Migrations that are paused by their gate, as too many steps failed, and not by a person.",
+    "Migrations that their gate paused because too many steps failed. Those that a person paused "
+    "do not count.",
     ("cluster",),
 )
 MIGRATION_IDLE: Final = Metric(
     "trimtab_migration_idle_seconds",
     MetricKind.GAUGE,
-    "Longest time for which a migration that runs, or goes back, has made no progress: no step "
+    "Longest time for which a migration that runs or is rolled back has made no progress: no step "
     "done, no topic found, no wave begun. A new driver continues the count.",
     ("cluster",),
 )
 CLOCK_DRIFT: Final = Metric(
     "trimtab_redis_clock_drift_seconds",
     MetricKind.GAUGE,
-    "Difference between Redis's clock and the driver's monotonic clock, gained over one lease.",
+    "How far Redis's clock drifted from the driver's monotonic clock during one lease.",
 )
 
 METRICS: Final = tuple(value for value in globals().values() if isinstance(value, Metric))

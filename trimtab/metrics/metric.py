@@ -35,7 +35,7 @@ class Metric:
 
     @property
     def most(self) -> int:
-        """How many series it may have; more are counted in `DROPPED` instead of being shown."""
+        """How many series the metric may have. Further ones are counted in `DROPPED`, not shown."""
         return MOST_BROKERS if self.by_broker else MOST_SERIES
 
     @property
@@ -47,7 +47,7 @@ class Metric:
 DROPPED: Final = Metric(
     "trimtab_dropped_samples",
     MetricKind.COUNTER,
-    "Values that are not shown because their metric has as many series as it may have, by metric: "
-    "label values, such as clusters, are too many.",
+    "Values that are not shown because their metric has reached its limit of series, by metric: "
+    "there are too many different label values, such as clusters.",
     ("metric",),
 )

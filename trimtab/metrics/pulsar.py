@@ -43,7 +43,8 @@ BANDWIDTH_OUT: Final = _percent("bandwidth_out", "Outbound bandwidth")
 RESOURCE_USAGE: Final = Metric(
     "pulsar_lb_resource_usage",
     MetricKind.GAUGE,
-    "Usage of a broker (fraction): feature max_ema is trimtab_broker_smoothed_usage_ratio.",
+    "Usage of a broker, as a fraction. With feature max_ema it is "
+    "trimtab_broker_smoothed_usage_ratio.",
     (*_BROKER, "feature"),
     by_broker=True,
 )
@@ -56,20 +57,20 @@ RESOURCE_USAGE_STATS: Final = Metric(
 UNLOADED_BROKERS: Final = Metric(
     "pulsar_lb_unload_broker",
     MetricKind.COUNTER,
-    "Brokers that rounds took bundles from, once for each round.",
+    "Brokers from which rounds took bundles. A broker counts once in each such round.",
     _BROKER,
 )
 UNLOADED_BUNDLES: Final = Metric(
     "pulsar_lb_unload_bundle",
     MetricKind.COUNTER,
-    "Bundles whose move the ownership store accepted; Pulsar counts at the move's end.",
+    "Bundles whose move the ownership store accepted. Pulsar counts when the move has ended.",
     _BROKER,
 )
 UNLOAD_BREAKDOWN: Final = Metric(
     "pulsar_lb_unload_broker_breakdown",
     MetricKind.COUNTER,
-    "Bundle moves by result and reason: Success by reason, Failure for moves that the store "
-    "refused, Skip for rounds that asked for none.",
+    "Bundle moves by result and reason. Result Success: moves that the store accepted; Failure: "
+    "moves that it refused; Skip: rounds that asked for no move.",
     (*_BROKER, "result", "reason"),
 )
 SPLIT_BUNDLES: Final = Metric(
