@@ -1,9 +1,9 @@
-"""What lists of a large fleet cost over HTTP: time until the first page, and the server's memory.
+"""The cost of a large fleet's lists over HTTP: time to the first page, and the server's memory.
 
-Redis holds the records of 10,000 brokers with 100 bundles each, and Kafka an hour's rounds of them,
-written as the job writes them. `trimtab api` is a process of its own, with its defaults. Each list
-is asked for its first page of 100 again and again on one connection, and answered whole. The memory
-is what the process holds in RAM after all of them.
+Redis holds the records of 10,000 brokers with 100 bundles each. Kafka holds an hour of their
+rounds, written as the job writes them. `trimtab api` is a process of its own, with its defaults.
+The benchmark asks for each list's first page of 100 again and again on one connection, and reads
+the whole answer. The memory is the process's resident memory after all lists.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def measure(folder: Path, brokers: int = BROKERS, bundles: int = BUNDLES) -> lis
         ]
         held = psutil.Process(fleet.pid).memory_info().rss / 2**20
     most = Bar(Limit.AT_MOST, MEMORY_MIB)
-    return [*pages, figure("api.memory", held, "MiB", "of the process, after all", most)]
+    return [
+        *pages,
+        figure("api.memory", held, "MiB", "of the process, after all lists", most),
+    ]
 
 
 def _lists(fleet: ServedFleet, bundles: int) -> dict[str, tuple[str, str]]:
@@ -51,12 +54,12 @@ def _lists(fleet: ServedFleet, bundles: int) -> dict[str, tuple[str, str]]:
     return {
         "clusters": (base, "all clusters, each with its health"),
         "brokers": (f"{here}/brokers", "the busiest brokers"),
-        "bundles": (f"{here}/bundles", f"of {bundles:,} bundles"),
-        "bundles_of_broker": (f"{here}/bundles?broker={fleet.brokers[0]}", "the bundles of one"),
+        "bundles": (f"{here}/bundles", f"bundles, of {bundles:,}"),
+        "bundles_of_broker": (f"{here}/bundles?broker={fleet.brokers[0]}", "one broker's bundles"),
         "namespaces": (f"{here}/namespaces", "namespaces"),
         "overview": (f"{here}/overview", "the page's head"),
         "heat_map": (f"{here}/heat-map", "the page's heat map, 50 rows of 60 rounds"),
-        "resources": (f"{here}/resources?{shown}", "what each resource of 50 adds"),
+        "resources": (f"{here}/resources?{shown}", "load by resource of 50 brokers"),
         "rounds": (f"{here}/rounds", "the last rounds"),
     }
 

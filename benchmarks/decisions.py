@@ -1,12 +1,13 @@
-"""One round of each of Pulsar's shedders against ours: the same cluster, the same moves, CPU time.
+"""One round of each of Pulsar's shedders compared with ours: same cluster, same moves, CPU time.
 
-Pulsar's side is a small Java program, `benchmarks/peer/`, that calls the shedders of Pulsar 4.0.8
-in a JVM with 4 GiB of heap; ours is called in this process. Both are given one cluster made from a
-seed, 1,000 brokers with 100 bundles each, as Pulsar's leader and our job hold it between rounds:
-reading reports is in neither time. Rounds take turns, one of theirs, one of ours; those of a
-warm-up do not count. Theirs is the CPU time of the calling thread, without the JVM's collectors and
-compilers; ours is that of the whole process. In every turn the moves must be equal: bundle, source
-and, where the strategy chooses it, destination, each broker's in the same order.
+Pulsar's side is a small Java program, `benchmarks/peer/`. It calls the shedders of Pulsar 4.0.8 in
+a JVM with 4 GiB of heap; ours are called in this process. Both get the same cluster, made from a
+seed: 1,000 brokers with 100 bundles each, in the form in which Pulsar's leader and our job hold it
+between rounds. Neither time includes reading reports. Rounds alternate, one of Pulsar's, one of
+ours, and a warm-up is not counted. Pulsar's time is the CPU time of the calling thread, without the
+JVM's collectors and compilers; ours is the CPU time of the whole process. In every turn the moves
+must be equal: bundle, source and, where the strategy chooses it, destination, in the same order for
+each broker.
 """
 
 from __future__ import annotations
@@ -134,8 +135,9 @@ def _figure(
         f"decisions.{name}",
         median(theirs) / median(ours),
         "times less CPU",
-        f"{match.pulsar}: {number(1000 * median(theirs))} ms there, {number(1000 * median(ours))} "
-        f"ms here; {len(moves)} equal moves from {brokers} brokers{aim}",
+        f"{match.pulsar}: {number(1000 * median(theirs))} ms in Pulsar, "
+        f"{number(1000 * median(ours))} ms here; {len(moves)} equal moves from {brokers} "
+        f"brokers{aim}",
         Bar(Limit.AT_LEAST, match.at_least),
         {"Pulsar CPU s": theirs, "trimtab CPU s": ours},
     )

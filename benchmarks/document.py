@@ -20,10 +20,11 @@ _HEAD: Final = """\
 # Benchmarks
 
 Generated from `benchmarks/results.json` by `python -m benchmarks --document`: do not edit.
-`make bench` measures everything but `scale` again in 40 minutes and writes `build/bench.json`;
-`ONLY=name` measures one, `QUICK=1` those that need no job; `python -m benchmarks --record` keeps
-the outcome. Both sides of a ratio are measured in one run, in turn, so that a busy machine slows
-both; an absolute bar holds for the machine that it names.
+`make bench` measures everything but `scale` again in 40 minutes and writes `build/bench.json`.
+With `ONLY=name` it measures one benchmark, with `QUICK=1` those that need no job.
+`python -m benchmarks --record` copies the outcome into `benchmarks/results.json`. The two sides of
+a ratio are measured in one run, in turns, so a busy machine slows both. An absolute bar holds for
+the machine that it names.
 """
 
 _HOLDS: Final = {True: "yes", False: "**no**", None: ""}

@@ -1,8 +1,8 @@
-"""What a scrape of the job's metrics costs with 10,000 brokers: its size, and the time to write it.
+"""The cost of a scrape of the job's metrics with 10,000 brokers: size, and time to write it.
 
-Each broker has the series of trimtab and those of Pulsar's load balancer, as after a round. The
-times are CPU times of this thread, medians of ten; beside it stands what prometheus-client takes to
-write the same registry.
+Each broker has trimtab's series and those of Pulsar's load balancer, as after a round. The times
+are CPU times of this thread, medians of ten. For comparison prometheus-client writes the same
+registry.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def measure(_: Path) -> list[Figure]:
             "exposition.ratio",
             median(ours) / median(theirs),
             "of prometheus-client",
-            "the time against prometheus-client writing the same registry",
+            "the same, compared with prometheus-client's time for the same registry",
             Bar(Limit.AT_MOST, 0.5),
             {"CPU ms": theirs},
         ),

@@ -1,12 +1,13 @@
-"""A broker dies: how long until others serve all of its bundles.
+"""A broker dies: how long until other brokers serve all of its bundles.
 
-A hundred brokers with real agents; one of them holds 650 bundles, the others twenty each, and the
-job runs beside them with a round a minute and nothing to balance. The agent of the full one stops
-without notice. The time runs from then until every one of its bundles is owned, by its record, by a
-broker that lives; the lease is ten seconds. Kafka, Redis, the job and the hundred agents share this
-machine's cores.
+There are a hundred brokers with real agents. One of them holds 650 bundles, the others twenty each.
+The job runs next to them with a round a minute, and has nothing to balance. The agent of the full
+broker stops without notice. The time starts there and ends when every one of its bundles is owned,
+by its record, by a broker that is alive. A lease is ten seconds. Kafka, Redis, the job and the
+hundred agents share this machine's cores.
 
-No client looks a topic up meanwhile: a lookup would claim its bundle once the lease is gone.
+No client looks up a topic meanwhile: a lookup would have its bundle placed as soon as the lease has
+ended.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def measure(folder: Path) -> list[Figure]:
             "failover.reowned",
             max(seconds),
             "s",
-            f"the longest of {CRASHES} crashes of one of {BROKERS} brokers, {FULL} bundles; "
+            f"the slowest of {CRASHES} crashes of one broker of {BROKERS}, with {FULL} bundles; "
             f"the lease is {LEASE_S:.0f} s",
             Bar(Limit.AT_MOST, LEASE_S + 2.0),
             {"s": seconds},
@@ -79,7 +80,7 @@ def measure(folder: Path) -> list[Figure]:
             "failover.most",
             max(shares),
             "bundles",
-            f"the most that one broker got; {FULL / (BROKERS - 1):.1f} each is even",
+            f"the most that one broker got; an even share is {FULL / (BROKERS - 1):.1f}",
             raw={"bundles": shares},
         ),
     ]

@@ -1,18 +1,20 @@
-"""What a report costs the job, and how fast it takes reports in, compared with Spark's own parsing.
+"""The CPU time of one report in the job, and how many reports a second the job takes in.
 
-Two fleets of brokers with a hundred bundles each: few, of which a batch has fifteen reports each,
-and many, of which it has one each. The reports of each lie in a Kafka of its own and are read in
-batches back to back by several queries in turn, in one Spark session: `read` (Kafka into a no-op
-sink), `from_json` (the same, parsed by Spark with the report's real schema), `operator` (our
-operator ① into a no-op sink) and `full` (the job's query: both operators, then the real
-foreachBatch into Redis and Kafka). Two more bound them: `decoded` (two chained operators that
-compute nothing after the job's own decoding, a key for each shard) bounds `full`; for few brokers,
-`empty` (the same without decoding, a key for each broker) bounds any query that carries the reports
-as they are.
+There are two fleets of brokers with a hundred bundles each. A batch has fifteen reports from each
+broker of the small fleet, and one from each broker of the large fleet. Each fleet's reports are in
+a Kafka of its own. Several queries read them in turn, in one Spark session, batch after batch:
 
-Rates are by trigger to commit, costs the CPU seconds of the driver, its JVM and the Python workers
-together, medians over all passes; the first passes, in which the JVM compiles with one of two
-cores, and the first batches of each query are left out.
+* `read`: Kafka into a sink that does nothing.
+* `from_json`: the same, but Spark parses the reports by their real schema.
+* `operator`: the job's first operator into a sink that does nothing.
+* `full`: the job's query: both operators, then its foreachBatch into Redis and Kafka.
+* `empty`: two chained operators that compute nothing, a key for each broker. It is an upper bound
+  for any query that carries the reports undecoded, and measured for the small fleet only.
+* `decoded`: the same after the job's own decoding, a key for each shard: an upper bound for `full`.
+
+A rate counts from a batch's trigger to its commit. A cost is the CPU time of the driver, its JVM
+and the Python workers together. Both are medians over all passes. The first passes are left out,
+because the JVM then uses one of two cores to compile, and so are the first batches of each query.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ class Shape(NamedTuple):
     """Reports of a broker in a batch."""
 
     def __str__(self) -> str:
-        return f"{self.brokers} brokers, {self.each} reports of each a batch"
+        return f"{self.brokers} brokers, {self.each} from each in a batch"
 
     @property
     def batch(self) -> int:
@@ -166,29 +168,28 @@ def _ratios(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:
             f"intake.from_json_ratio_{shape.name}",
             _rate(passes["full"]) / _rate(passes["from_json"]),
             "of from_json",
-            f"the job's whole query against Spark parsing alone, {shape}",
+            f"the job's whole query compared with `from_json`, {shape}",
             Bar(Limit.AT_LEAST, 0.6),
         )
     yield figure(
         "intake.keys_ratio",
         _cost(shapes[MANY]["operator"]) / _cost(shapes[FEW]["operator"]),
         "times",
-        f"CPU time of a report in operator ①: {MANY}, against {FEW}",
+        f"CPU time of a report in `operator`: {MANY}, compared with {FEW}",
         Bar(Limit.AT_MOST, 1.5),
     )
     yield figure(
         "intake.keys_from_json_ratio",
         _cost(shapes[MANY]["from_json"]) / _cost(shapes[FEW]["from_json"]),
         "times",
-        "the same where Spark only parses them: it keeps nothing of a broker",
+        "the same for `from_json`, which keeps no state of a broker",
     )
 
 
 def _bounds(shapes: Mapping[Shape, Passes]) -> Iterator[Figure]:
     says = {
-        "empty": "two chained operators that compute nothing: the most a query could reach that "
-        "carries reports as they are",
-        "decoded": "the same after the job's decoding, by shard: the most its query could reach",
+        "empty": "two operators that compute nothing: upper bound for undecoded reports",
+        "decoded": "the same after the job's decoding: upper bound for the job's query",
     }
     for shape, passes in shapes.items():
         for name in says.keys() & passes.keys():

@@ -1,11 +1,11 @@
-"""From an operator's intent to its effect at the broker: how long, in triggers of the job.
+"""How long it takes from an operator's intent to its effect at the broker, in triggers of the job.
 
-A hundred brokers with twenty bundles each report every second, all equally busy: nothing moves by
-itself. The job starts a batch every second. After two minutes, in which the JVM compiles and the
-job catches up, somebody asks a hundred times, at an uneven moment, to unload one bundle, by the
-control plane that the API and the command line use. The time runs from the call until the broker's
-agent has read its command; all clocks are this machine's. Kafka, Redis, the job and the hundred
-agents share its cores.
+A hundred brokers with twenty bundles each report every second. All are equally busy, so nothing
+moves by itself. The job starts a batch every second. In the first two minutes the JVM compiles and
+the job catches up. After that an operator asks a hundred times, at irregular moments, to unload one
+bundle, through the control plane that the API and the command line use. The time starts with the
+call and ends when the broker's agent has read its command. All clocks are this machine's. Kafka,
+Redis, the job and the hundred agents share its cores.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def measure(folder: Path) -> list[Figure]:
             "intents.p99_ratio",
             ratio,
             "triggers",
-            f"p99 of {len(answered)} intents against the job's trigger of {TRIGGER_S:g} s",
+            f"p99 of {len(answered)} intents as a multiple of the job's trigger of {TRIGGER_S:g} s",
             Bar(Limit.AT_MOST, 3.0),
             {"s": answered},
         ),
@@ -59,7 +59,7 @@ def measure(folder: Path) -> list[Figure]:
             "intents.unanswered",
             len(took) - len(answered),
             "intents",
-            "no command came",
+            "intents without a command",
             Bar(Limit.AT_MOST, 0),
         ),
     ]

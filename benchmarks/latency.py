@@ -1,16 +1,16 @@
-"""From a broker's report to the command it causes: how long, and where the time goes.
+"""How long it takes from a broker's report to the command that it causes, and in which parts.
 
-A hundred brokers with twenty bundles each report every second; the shedder acts on one hit, a round
-is held in every batch, batches run back to back. Two hundred times one broker reports a load that
-must be answered by one move. The time runs from that report's LogAppendTime in Kafka until the
-broker's agent has read the command from its Redis stream; all clocks are this machine's. Kafka,
-Redis, the job and the hundred agents share its cores.
+A hundred brokers with twenty bundles each report every second. The shedder acts on one hit, every
+batch holds a round, and batches run back to back. Two hundred times (the steps), one broker reports
+a load to which the right answer is one move. The time starts at that report's LogAppendTime in
+Kafka and ends when the broker's agent has read the command from its Redis stream. All clocks are
+this machine's. Kafka, Redis, the job and the hundred agents share its cores.
 
-`waiting` is from the append until the batch that holds the report starts; `batch` from there until
-the Redis script runs; `delivery` from there until the agent has the command. The same fleet then
-reports into the empty pair (two chained operators that compute nothing), before and after. What
-bounds a latency is the batch: a report that comes just after one began waits for nearly a whole one
-and then takes part in the next.
+`waiting` is the time from the append until the batch with the report starts; `batch` is the time
+from there until the Redis script runs; `delivery` is the time from there until the agent has the
+command. Before and after, the same fleet reports into the empty pair: two chained operators that
+compute nothing. The length of a batch limits the latency: a report that comes just after a batch
+began waits for almost all of that batch, and is then read by the next one.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _figures(
             "latency.p99",
             p99,
             "s",
-            f"the same, of {len(totals)} steps",
+            f"the same, over {len(totals)} steps",
             Bar(Limit.AT_MOST, 1.0, "a quiet two-core machine"),
             {"s": totals},
         ),
@@ -130,14 +130,22 @@ def _figures(
             "latency.p99_ratio",
             p99 / batch,
             "empty batches",
-            "p99 against the empty pair's median batch",
+            "p99 as a multiple of the empty pair's median batch",
             Bar(Limit.AT_MOST, 3.0),
             {"p99 s": [p99], "empty batch s": empty},
         ),
-        figure("latency.unanswered", unanswered, "steps", "no command came", Bar(Limit.AT_MOST, 0)),
+        figure(
+            "latency.unanswered",
+            unanswered,
+            "steps",
+            "steps without a command",
+            Bar(Limit.AT_MOST, 0),
+        ),
         figure("latency.empty_batch", batch, "s", "median batch of the empty pair"),
         *(_part(name, values, totals) for name, values in parts.items()),
-        figure("latency.script", 1000 * script, "ms", "mean time of a script in Redis, in `batch`"),
+        figure(
+            "latency.script", 1000 * script, "ms", "mean time of a script in Redis, part of `batch`"
+        ),
         *(
             figure(
                 f"latency.spark_{stage}",
@@ -153,5 +161,5 @@ def _figures(
 def _part(name: str, seconds: list[float], totals: list[float]) -> Figure:
     share = mean(seconds) / mean(totals)
     high = float(np.percentile(seconds, 99))
-    says = f"median; {share:.0%} of the whole, p99 {high:.2g} s"
+    says = f"median; {share:.0%} of the total, p99 {high:.2g} s"
     return figure(f"latency.{name}", median(seconds), "s", says, raw={"s": seconds})

@@ -1,9 +1,10 @@
 """Resident memory of the job while a hundred brokers report every second, as in `latency`.
 
-Three kinds of process: the driver's JVM (which in local mode runs the tasks too), the driver's
-Python, and the Python workers with the daemon they are forked from. Taken every second, first while
-the job warms up for a minute, then for a steady minute. RSS counts pages that processes share in
-each of them; PSS shares them out, which for forked workers is the truer number (Linux only).
+There are three kinds of process: the driver's JVM, which in local mode also runs the tasks; the
+driver's Python; and the Python workers, together with the daemon from which they are forked. Memory
+is read every second, first for a minute in which the job warms up, then for a steady minute. RSS
+counts a page that several processes share once for each of them. PSS divides such a page among
+them, which is more accurate for forked workers (Linux only).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What safety costs: a transition (`benchmarks.transition_script`), and a bundle's hand-over.
+"""The cost of safety: for a transition (`benchmarks.transition_script`), and for a hand-over.
 
-The hand-over: eight brokers with real agents on one Redis, a thousand transfers, twenty under way
-at a time. The gap of a bundle runs from the moment that its source is told to unload, when it
-serves no longer, until the store has accepted that its destination serves.
+For the hand-over, eight brokers with real agents on one Redis make a thousand transfers, twenty at
+a time. A bundle's gap begins when its source is told to unload, and stops serving. It ends when the
+store has accepted that the destination serves.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def measure(folder: Path) -> list[Figure]:
             "ownership.gap_p50",
             1000 * float(np.percentile(gaps, 50)),
             "ms",
-            f"from source stops to destination serves, of {len(gaps)} moves",
+            f"from the source's stop to the destination's start, over {len(gaps)} moves",
             Bar(Limit.AT_MOST, 50.0),
             {"s": gaps},
         ),

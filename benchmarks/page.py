@@ -1,11 +1,11 @@
 """How smoothly the web page draws while a round of 1,000 brokers arrives every second.
 
-`trimtab api` serves a cluster of 1,000 brokers with 100 bundles each, and headless Chromium shows
-the 200 busiest of them, as many as the page ever shows at once. For half a minute a round a second
-is published, in which the usage of every broker is a little other than before, and a report of each
-broker every ten seconds; the page reads and draws each round. Meanwhile the browser counts the
-frames that it has drawn, second by second. Chromium draws on the CPU, and shares it with Kafka,
-Redis and the API.
+`trimtab api` serves a cluster of 1,000 brokers with 100 bundles each. Headless Chromium shows the
+200 busiest brokers, the most that the page ever shows at once. For half a minute a round is
+published every second, in which the usage of every broker differs a little from the round before,
+and each broker reports every ten seconds. The page reads and draws each round. Meanwhile the
+browser counts, for each second, the frames that it has drawn. Chromium draws on the CPU, which it
+shares with Kafka, Redis and the API.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """A full plan at 10,000 brokers with 100 bundles each: a million bundles, from view to moves.
 
-What is timed is `trimtab.round.decide.decide`, as the job calls it: checks, the shedder, and for
-every bundle that should leave the filters, the placement and the rules of the round. One bundle in
+`trimtab.round.decide.decide` is timed, called as the job calls it: checks, the shedder, and for
+each bundle that should leave, the filters, the placement and the rules of the round. One bundle in
 a thousand moved ten minutes ago and must stay. The unit is one stable `numpy.argsort` of a million
-random float64, taken before every round; both are CPU time of this process, medians. A sort that is
-not stable is no unit: by the vector instructions of the processor it takes 29 or 100 ms, the stable
-one 103 on the same machine. Beside it stands what it takes to assemble the view from the brokers'
-snapshots and the ownership records.
+random float64, done before every round. Both are medians of this process's CPU time. The sort must
+be stable to serve as a unit: on one machine a sort that is not stable takes 29 or 100 ms, depending
+on the processor's vector instructions, and a stable one 103 ms. Another figure is the time to
+assemble the view from the brokers' snapshots and the ownership records.
 
-The view's memory is what assembling it leaves allocated, names included; the last statistics stay
-in the snapshots until a strategy reads them, of which only `transfer` does. On Pulsar's side it is
-what LoadData, with the same brokers, bundles, averages and last statistics, adds to the heap in use
-after collections; equal names are one String there, though a leader that reads reports has several.
+The view's memory is what remains allocated after it was assembled, including the names. The last
+statistics stay in the snapshots until a strategy reads them; only `transfer` does. On Pulsar's side
+the memory is what LoadData with the same brokers, bundles, averages and last statistics adds to the
+used heap after collections. There, equal names share one String, although a leader that reads
+reports has several.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def memory_figure(made: Columns, built: Built, folder: Path) -> Figure:
         "plans.view_memory",
         built.allocated / heap,
         "of Pulsar's heap",
-        f"{built.allocated / bundles:,.0f} bytes a bundle here, {heap / bundles:,.0f} there",
+        f"{built.allocated / bundles:,.0f} bytes a bundle here, {heap / bundles:,.0f} in Pulsar",
         Bar(Limit.AT_MOST, 0.25),
         {"trimtab MiB": [built.allocated / mebibyte], "Pulsar MiB": [heap / mebibyte]},
     )

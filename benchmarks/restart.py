@@ -1,10 +1,11 @@
 """All brokers of a fleet start at once: how long until each serves what it owns.
 
-A hundred real agents with a thousand bundles each, whose records say that they own them: as after
-an outage of Redis in which every lease ran out, or after the whole fleet was stopped. Each reads
-its own records, claims its bundles by the page and renews its lease meanwhile. Redis and the
-hundred agents share this machine's cores. The time runs from the first agent's start until all
-have agreed with the store; it should fit a lease, ten seconds, so that no broker is taken for dead.
+A hundred real agents have a thousand bundles each, by the records. This is the situation after an
+outage of Redis in which all leases ended, or after the whole fleet was stopped. Each agent reads
+its own records, claims its bundles page by page, and renews its lease in between. Redis and the
+hundred agents share this machine's cores. The time starts with the first agent's start and ends
+when all agents agree with the store. It should be less than a lease, ten seconds, so that no broker
+counts as dead.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def measure(folder: Path) -> list[Figure]:
                     f"restart.{brokers}x{bundles}_server",
                     1e6 * busy / (brokers * bundles),
                     "us",
-                    "of Redis's time a bundle",
+                    "Redis's CPU time for a bundle",
                 ),
             ]
     return figures

@@ -1,14 +1,15 @@
-"""The whole job at size: ten thousand brokers of a hundred bundles that report every ten seconds,
-in one cluster and in a hundred.
+"""The whole job at full size: ten thousand brokers that report every ten seconds.
 
-A process of its own sends the reports (`benchmarks.feed`), no faster than the job takes them: where
-it cannot take as many as are due, what it takes is its most. The job decides once a minute by
-trimtab's own planner and explains it, observing only: there are no ownership records. Its
-processes, the driver's JVM and Python and the Python workers, should use two thirds of two cores.
-Batches run back to back; a batch takes as long as the time between its timestamp and the next
-one's. What precedes the first round, and the first minute after it, in which the JVM compiles, does
-not count. At the end the job is killed as by kill -9 and started again: how long until it has
-decided the next round.
+Each broker has a hundred bundles. All are in one cluster, then in a hundred clusters of a hundred.
+
+A separate process sends the reports (`benchmarks.feed`), no faster than the job takes them. If the
+job cannot take as many as are due, the rate that it takes is its maximum. The job decides once a
+minute with trimtab's own planner, and explains its decisions. It only observes, because there are
+no ownership records. Its processes (the driver's JVM and Python, and the Python workers) should use
+two thirds of two cores. Batches run back to back, so a batch takes the time from its timestamp to
+that of the next one. The time before the first round does not count, nor does the first minute
+after it, in which the JVM compiles. At the end the job is killed as by kill -9 and started again,
+to measure how long it takes until it has decided the next round.
 
 ``python -m benchmarks.scale CLUSTERS BROKERS SECONDS`` measures another shape, and prints it.
 """
@@ -119,7 +120,7 @@ def _wait_for_rounds(job: JobProcess, rounds: int) -> None:
 
 
 def _figures(shape: Shape, seen: Look, took: list[float], rounds: int) -> list[Figure]:
-    who = f"{shape.clusters} clusters of {shape.brokers} brokers, a report of each in {EVERY_S:g} s"
+    who = f"{shape.clusters} x {shape.brokers} brokers, each reports every {EVERY_S:g} s"
     seconds, name = (seen.ended_ms - seen.began_ms) / 1000, f"scale.{shape}"
     raw = {"s": took}
     return [
@@ -127,30 +128,35 @@ def _figures(shape: Shape, seen: Look, took: list[float], rounds: int) -> list[F
             f"{name}.reports",
             seen.reports / seconds,
             "reports/s",
-            f"taken, {who}",
+            f"reports taken, {who}",
             Bar(Limit.AT_LEAST, 0.99 * shape.due),
         ),
         figure(
             f"{name}.cores",
             seen.cpu_s / seconds,
             "cores",
-            "of the job meanwhile",
+            "used by the job meanwhile",
             Bar(Limit.AT_MOST, CORES),
         ),
-        figure(f"{name}.report", 1000 * seen.cpu_s / seen.reports, "CPU ms", "the same a report"),
-        figure(f"{name}.p50", median(took), "s a batch", f"median of {len(took)}", raw=raw),
+        figure(
+            f"{name}.report",
+            1000 * seen.cpu_s / seen.reports,
+            "CPU ms",
+            "job CPU for a report",
+        ),
+        figure(f"{name}.p50", median(took), "s a batch", f"median of {len(took)} batches", raw=raw),
         figure(
             f"{name}.p99",
             float(np.percentile(took, 99)),
             "s a batch",
-            "",
+            "the same batches, p99",
             Bar(Limit.AT_MOST, EVERY_S),
         ),
         figure(
             f"{name}.rounds",
             rounds / shape.clusters / (seconds / MINUTE),
             "rounds a minute",
-            "held of each cluster",
+            "held for each cluster",
         ),
         figure(
             f"{name}.restart",

@@ -1,19 +1,21 @@
-"""trimtab's planner from five starts at two sizes: a round that plans, and one that has nothing to.
+"""trimtab's planner from five starts at two sizes: a round that plans, and one without moves.
 
-What is timed is `trimtab.round.decide.decide` with trimtab's shedder and placement and all else as
-it is by default, of 1,000 and of 10,000 brokers with 100 bundles each. The unit is one
-stable `numpy.argsort` of as many random float64 as there are bundles, taken before every round;
-both are CPU time of this process, medians. A round grants at most 10,000 moves, and the planner
-plans at most four a broker at a time: where a start needs more, the rounds after it continue.
+`trimtab.round.decide.decide` is timed with trimtab's shedder and placement, all other settings at
+their defaults, for 1,000 and for 10,000 brokers with 100 bundles each. The unit is one stable
+`numpy.argsort` of as many random float64 as there are bundles, done before every round. Both are
+medians of this process's CPU time. A round grants at most 10,000 moves, and the planner plans at
+most four for a broker at a time. Where a start needs more, the following rounds continue.
 
-random      every bundle on a broker drawn at random
-skewed      100 bundles on every broker, whose usage is drawn from 20 to 70 %
-two_thirds  two thirds of the brokers carry all bundles, drawn at random
-empty_rack  one broker in ten is empty, as a rack that has just come
-pareto      as random, but loads are Pareto with shape 1.2, at most what a broker carries on average
+* `random`: every bundle is on a broker drawn at random.
+* `skewed`: every broker has 100 bundles, and a usage drawn from 20 to 70 %.
+* `two_thirds`: two thirds of the brokers carry all bundles, drawn at random.
+* `empty_rack`: one broker in ten is empty, like a rack that was just added.
+* `pareto`: like `random`, but loads are Pareto with shape 1.2, each at most an average broker's
+  load.
 
-In all others loads are drawn evenly from 1 to 21. `steady` is a round of the same bundles that has
-nothing to move: the largest went first, each to the broker that carried the least.
+In all other starts loads are drawn evenly from 1 to 21. `steady` is a round of the same bundles in
+which nothing has to move: they were placed in descending order, each on the broker with the least
+load.
 """
 
 from __future__ import annotations

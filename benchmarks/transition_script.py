@@ -1,10 +1,10 @@
-"""What a transition costs: the script against its bare writes.
+"""The cost of a transition: the script compared with its bare writes.
 
 One broker's bundle goes from owner to owner and back, three transitions each time (transfer,
-hand-over, serve), through the store as job and brokers call it. Its twin sends the same writes,
-record, commands and journal entry, in a MULTI of their own, with nothing read or compared; then a
-plain SET of the record. All on one connection to a Redis as the embedded one is set up, in short
-turns; figures are medians of the turns' ratios.
+hand-over, serve), through the store as job and brokers call it. The comparison is with the same
+writes (record, commands and journal entry) in a MULTI that reads and compares nothing, and with a
+plain SET of the record. All three use one connection to a Redis set up like the embedded one, and
+run in short turns. Figures are medians of the turns' ratios.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _ratio(
     return figure(
         name,
         median(one / other for one, other in zip(ours, theirs, strict=True)),
-        "of its rate",
-        f"{median(ours):,.0f} transitions/s by script, {median(theirs):,.0f}/s: {of}",
+        "of that rate",
+        f"{median(ours):,.0f} transitions/s by script, {median(theirs):,.0f}/s by {of}",
         bar,
         {"script/s": ours, "other/s": theirs},
     )

@@ -1,15 +1,17 @@
 """The cost of explanations: for the reader, for the round that is explained, and for Redis.
 
-An answer is what `Explanations.read` returns, as `trimtab why` calls it: a connection of its own,
-two trips, one explanation decoded, from a Redis on this machine that holds as many rounds of as
-many subjects as the defaults allow, all of them explanations of a real plan. Every subject is asked
-for, one after another. Two bare HGETs on an open connection are measured beside it.
+An answer is what `Explanations.read` returns when `trimtab why` calls it: it opens a connection,
+makes two round trips and decodes one explanation. Redis runs on this machine and holds as many
+rounds of as many subjects as the defaults allow, all of them explanations of a real plan. The
+benchmark asks for every subject, one after the other. For comparison it measures two plain HGETs on
+an open connection.
 
-A round at 1,000 brokers with 100 bundles each is held and explained as operator 2 does it: a
-sentence with every command, and the explanations of those concerned, encoded. The same round is
-then explained alone, which is set against the rest of it; CPU time of this process, medians. Last
-the call is timed that has Redis take a round's explanations and forget the oldest's, from the first
-byte that is encoded to the answer; Redis itself is busy for about a fifth of that.
+Operator 2 holds a round at 1,000 brokers with 100 bundles each and explains it: it makes a sentence
+for every command, and encodes the explanations of the subjects concerned. Then the explaining alone
+is repeated for the same round, and compared with the rest of the round. Both are medians of this
+process's CPU time. The last figure is the time of the call with which Redis stores a round's
+explanations and removes those of the oldest round, from the first encoded byte to the answer. Redis
+itself is busy for about a fifth of it.
 """
 
 from __future__ import annotations
@@ -152,8 +154,8 @@ def fill(client: Redis, told: RoundExplanations) -> Figure:
         "why.write",
         median(taken[-ROUNDS:]),
         "ms",
-        f"Redis takes a round's {len(told.subjects)} explanations, {held / 1024:,.0f} KiB, and "
-        "forgets as many",
+        f"Redis stores a round's {len(told.subjects)} explanations, {held / 1024:,.0f} KiB, and "
+        "removes as many",
         raw={"ms": taken[-ROUNDS:]},
     )
 
@@ -191,7 +193,7 @@ def answer_figures(url: str, client: Redis, told: RoundExplanations) -> Iterator
         "why.answer",
         worst(alones),
         "ms",
-        f"p99 of {len(alones):,}, connecting included, from {rounds} rounds of "
+        f"p99 of {len(alones):,}, including the connection, from {rounds} rounds of "
         f"{len(told.subjects)} subjects; median {median(alones):.2f} ms",
         Bar(Limit.AT_MOST, ANSWER_MS),
         quantiles(alones),
