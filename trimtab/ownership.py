@@ -17,22 +17,25 @@ class State(StrEnum):
     """The state of a bundle's ownership."""
 
     FREE = "Free"
-    """It has no owner: the next lookup or round places it. A bundle without a record is free."""
+    """The bundle has no owner; the next lookup or round places it. A bundle without a record is
+    free."""
     ASSIGNING = "Assigning"
-    """Given to ``owner``, which has not yet confirmed that it serves it."""
+    """The bundle was given to ``owner``, which has not yet confirmed that it serves it."""
     OWNED = "Owned"
-    """``owner`` serves it while it also holds its lease."""
+    """``owner`` serves the bundle while it also holds its lease."""
     RELEASING = "Releasing"
-    """``owner`` still serves it while draining; ``destination``, if any, is warm and waits."""
+    """``owner`` still serves the bundle and drains it; ``destination``, if any, is ready and
+    waits."""
     SPLITTING = "Splitting"
-    """``owner`` serves it until its children replace it."""
+    """``owner`` serves the bundle until its children replace it."""
     MERGING = "Merging"
-    """``owner`` serves it, and the neighbour it is merged with, until the merged bundle replaces
-    them."""
+    """``owner`` serves the bundle and the neighbour with which it is merged, until the merged
+    bundle replaces both."""
     DELETED = "Deleted"
     """The range is no longer a bundle: it was split or merged away."""
     QUARANTINED = "Quarantined"
-    """Several owners in a row died soon after they got it; an operator readmits it."""
+    """Several owners in a row died soon after they got the bundle. It has no owner until an
+    operator readmits it."""
 
 
 WITHOUT_OWNER: Final = frozenset({State.FREE, State.DELETED, State.QUARANTINED})

@@ -193,29 +193,29 @@ def _is(stage: Stage, bundle: str, state: State) -> bool:
 
 
 MISHAPS: Final = {
-    "finishes": Rule("A command that was done by half is done whole.", _finishes),
-    "keeps-newest": Rule("It believes no record older than one that it saw.", _keeps_newest),
-    "obeys-refusal": Rule("serve, refused: it serves nothing.", _obeys_refusal),
+    "finishes": Rule("It finishes a command that was half done.", _finishes),
+    "keeps-newest": Rule("It ignores a record older than one that it saw.", _keeps_newest),
+    "obeys-refusal": Rule("serve is refused: it serves nothing.", _obeys_refusal),
     "obeys-refused-claim": Rule(
-        "A claim refused while it seeds: it serves nothing.", _obeys_refused_claim
+        "A claim is refused while it seeds: it serves nothing.", _obeys_refused_claim
     ),
     "claims-once-more": Rule(
-        "A claim refused, the bundle still its own: it claims again before it serves.",
+        "A claim is refused, the bundle is still its own: it claims again before it serves.",
         _claims_once_more,
     ),
-    "seeds-again": Rule("A lease that ends while it seeds: it claims once more.", _seeds_again),
+    "seeds-again": Rule("Its lease ends while it seeds: it claims once more.", _seeds_again),
     "waits-for-retire": Rule(
-        "retire without an answer: it serves none of it until one comes, or it declines.",
+        "retire has no answer: it serves none of those bundles until one comes, or it declines.",
         _waits_for_retire,
     ),
     "counts-from-request": Rule(
-        "A late answer to a renewal: the lease counts from the request.", _counts_from_request
+        "A renewal is answered late: the lease counts from the request.", _counts_from_request
     ),
     "follows-master": Rule(
-        "Another master that has its lease: it serves on, and claims nothing.", _follows_master
+        "Another master has its lease: it continues to serve, and claims nothing.", _follows_master
     ),
     "doubts-master": Rule(
-        "Another master that may have lost its lease: it claims before it serves.", _doubts_master
+        "Another master may have lost its lease: it claims before it serves.", _doubts_master
     ),
     "serves-once": Rule("Two processes of its name: only the later one serves.", _serves_once),
 }

@@ -43,11 +43,11 @@ from admin.conformance.mishaps import MISHAPS
 from admin.conformance.steps import Rule
 
 RULES: Final = {
-    "takes-lease": Rule("A lease of + and the session, by the script.", takes),
-    "renews-lease": Rule("It is renewed before it ends.", renews),
-    "seeds": Rule("A claim comes before it serves what its name owned.", seeds),
+    "takes-lease": Rule("It takes a lease by the script, with + and the session.", takes),
+    "renews-lease": Rule("It renews the lease before it ends.", renews),
+    "seeds": Rule("It claims what its name owned before it serves it.", seeds),
     "serves": Rule("own: it serves, and confirms.", serves),
-    "acknowledges": Rule("An obeyed command leaves the stream.", acknowledges),
+    "acknowledges": Rule("It removes an obeyed command from the stream.", acknowledges),
     "unloads": Rule("unload: it stops, and the bundle is free.", unloads),
     "stops-first": Rule("transfer, unload: it stops serving before it asks.", stops_first),
     "hands-over": Rule("transfer: the destination gets own, with the new epoch.", hands_over),
@@ -57,7 +57,9 @@ RULES: Final = {
     "ignores-copies": Rule("A copy of a command changes nothing.", ignores_copies),
     "skips-unknown-kinds": Rule("A command of an unknown kind is dropped.", skips_unknown_kinds),
     "ignores-members": Rule("A member that it does not know is ignored.", ignores_members),
-    "drops-poison": Rule("What is no command blocks none behind it.", drops_poison),
+    "drops-poison": Rule(
+        "An entry that is not a command does not block those behind it.", drops_poison
+    ),
     "splits": Rule("split: the children tile and are served, or it declines.", splits),
     "merges": Rule("merge: the whole is served, or it declines.", merges),
     "stops-without-lease": Rule(
@@ -65,8 +67,8 @@ RULES: Final = {
     ),
     "agrees-again": Rule("After a gap in the lease it claims before it serves.", agrees_again),
     "waits-for-open": Rule("It claims and serves nothing from a closed store.", waits_for_open),
-    "asserts": Rule("It tells a closed store what it saw, and serves on.", asserts),
-    "asserts-again": Rule("Closed again, the store is told what was seen since.", asserts_again),
+    "asserts": Rule("It tells a closed store what it saw, and continues to serve.", asserts),
+    "asserts-again": Rule("It tells a store that closed again what it saw since.", asserts_again),
     "looks-again": Rule(
         "After a closed store it drops what is another's, and claims what is its own.", looks_again
     ),
@@ -77,6 +79,6 @@ RULES: Final = {
     "gives-way": Rule(
         "It serves nothing, and takes no lease, once a later process has its name.", gives_way
     ),
-    "ends": Rule("At its end it serves nothing, and then gives its lease up or leaves it.", ends),
+    "ends": Rule("At its end it serves nothing, then gives up its lease or leaves it.", ends),
     **MISHAPS,
 }

@@ -80,13 +80,13 @@ def redis_keys() -> Iterator[str]:
 def numbers() -> Iterator[str]:
     shown = {
         "longest lease": f"{ownership.LONGEST_LEASE_MS} ms",
-        "a call of Redis is given up after": f"{1000 * TIMEOUT_SECONDS:.0f} ms",
-        "accepted difference of clocks": f"{ownership.CLOCK_MARGIN_MS} ms",
-        "a replica must have acknowledged within": f"{ownership.REPLICA_LAG_S} s",
-        "an owner that dies this soon after it got a bundle counts": f"{ownership.SOON_MS} ms",
-        "so many of them in a row quarantine the bundle": str(ownership.MOST_FALLS),
-        "an assertion is kept for": f"{ASSERTION_KEPT_MS} ms",
-        "a command stream without a command is kept for": f"{KEPT_S} s",
+        "timeout of a call to Redis": f"{1000 * TIMEOUT_SECONDS:.0f} ms",
+        "accepted difference between two clocks": f"{ownership.CLOCK_MARGIN_MS} ms",
+        "time within which a replica must have acknowledged": f"{ownership.REPLICA_LAG_S} s",
+        "an owner's death counts against bundles it got in the last": f"{ownership.SOON_MS} ms",
+        "number of such deaths in a row that quarantine the bundle": str(ownership.MOST_FALLS),
+        "an assertion is stored for": f"{ASSERTION_KEPT_MS} ms",
+        "a command stream is stored after its last command for": f"{KEPT_S} s",
         "consumer group of a command stream": f"`{GROUP}`",
         "headers of a load report": f"`{keys.SESSION_HEADER}`, `{keys.SEQUENCE_HEADER}`",
     }

@@ -70,7 +70,7 @@ FORMS: Final[Mapping[str, Form]] = MappingProxyType(
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The schema of a form."""
+    """The JSON Schema of a form, by the form's name."""
     found = msgspec.json.schema(FORMS[name].type)
     return {"$schema": DIALECT, "$id": f"trimtab/{name}", **found}
 

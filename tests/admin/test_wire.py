@@ -153,10 +153,10 @@ def test_an_outcome_has_the_members_that_the_store_reads() -> None:
 
 def test_members_come_with_the_text_below_them() -> None:
     told = {member.name: member for member in members(Command)}
-    assert told["why"].text == "For readers: what the plan does, in figures."
+    assert told["why"].text == "What the plan does, in figures, for people."
     assert told["issuedAt"].default == "0"
     assert told["bundle"].default == ""
-    assert dict(words(State))["Free"].startswith("It has no owner")
+    assert dict(words(State))["Free"].startswith("The bundle has no owner")
 
 
 def test_the_calls_are_what_a_server_takes(client: redis.Redis) -> None:

@@ -20,13 +20,13 @@ RING: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Green's URLs, by Pulsar's names (``ClusterUrl``), which clients and REST know."""
+    """Green's URLs, with the names of Pulsar's ``ClusterUrl``, which clients and REST know."""
 
     serviceUrl: str = ""
-    """Its web service: lookups, and all that is asked of green."""
+    """Green's web service: for lookups, and for all that brokers ask of green."""
     serviceUrlTls: str = ""
     brokerServiceUrl: str = ""
-    """What clients connect to."""
+    """The address to which clients connect."""
     brokerServiceUrlTls: str = ""
 
     @property
@@ -42,12 +42,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Topics that go together: those of the scopes of whose name, without a partition's number, the
-    CRC-32 times 2,654,435,769, modulo 2^32, is below ``share`` of 2^32."""
+    """Topics that go together: the topics of the scopes whose hash is below ``share`` of 2^32.
+
+    The hash is CRC-32 of the name without a partition's number, times 2,654,435,769, modulo 2^32.
+    """
 
     scopes: tuple[str, ...]
     share: float = 1.0
-    """0.05: a twentieth of them, as a first try."""
+    """For example 0.05: a twentieth of the topics, as a first try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +57,15 @@ class Gate:
     """What must hold before the next wave begins."""
 
     backlog: int = 0
-    """Most messages that topics of the waves so far may have left. High: green's consumers wait
-    for blue's; low: a slow consumer holds everything up."""
+    """How many unread messages the topics of the waves so far may have at most. High: green's
+    consumers wait for blue's; low: one slow consumer stops all waves."""
     errors: float = 0.05
-    """Largest share of steps that may fail. Above it the migration pauses in a wave too."""
+    """Largest share of steps that may fail. Above it the migration pauses, also within a wave."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Topics of one wave, or of one namespace, by state; and what is left of them."""
+    """Topics of one wave, or of one namespace, by state, and what they have left to do."""
 
     active: int = 0
     replicating: int = 0
@@ -71,15 +73,16 @@ class Counts:
     draining: int = 0
     migrated: int = 0
     stays: int = 0
-    """Those, in whichever state, that a rollback leaves on green."""
+    """Topics, in any state, that a rollback leaves on green."""
     backlog: int = 0
-    """Messages left on blue in topics that were terminated."""
+    """Unread messages of terminated topics on blue."""
     attempts: int = 0
-    """Steps tried, and how many of them failed."""
+    """Steps that were tried."""
     errors: int = 0
+    """Steps that failed."""
     began: int = 0
-    """How many of ``stays`` began on green; the others have writes there, or may
-    have: green has taken some, or has sent the topic on; or blue has lost it."""
+    """How many of ``stays`` began on green. The others have writes there, or may have: green has
+    taken some, or has sent the topic to another cluster, or blue has lost the topic."""
 
     @property
     def left(self) -> int:
@@ -119,36 +122,37 @@ class Migration:
     target: Target
     state: MigrationState = MigrationState.RUNNING
     waves: tuple[Wave, ...] = ()
-    """In order; topics of the scope that are in none of them follow as a last wave."""
+    """In order. The topics of the scope that are in no wave follow as the last wave."""
     apart: tuple[str, ...] = ()
-    """Scopes inside that had migrated before it began: they stay where they are, and their topics
-    are none of this migration's."""
+    """Scopes within the scope that had migrated before this migration began. They stay where they
+    are, and their topics do not belong to this migration."""
     gate: Gate = Gate()
     check: float = 1.0
-    """Seconds between two looks of an owner at a topic; 0: no step is taken."""
+    """Seconds after which an owner checks a topic again; 0: owners take no steps."""
     wave: int = 0
     """The last wave that has begun, from 0."""
     counts: tuple[Counts, ...] = ()
-    """Counts as last seen, by wave."""
+    """The newest counts, by wave."""
     seen: int = 0
-    """When they were seen."""
+    """When the newest counts were read."""
     moved: int = 0
-    """When it last came further; 0: not known."""
+    """When the migration last made progress; 0: not known."""
     unseen: int = 0
-    """Bundles of the scope whose owner has not named their topics."""
+    """Bundles of the scope whose owners have not named their topics."""
     before: tuple[int, int] = (0, 0)
-    """Attempts and errors that the gate does not count: of waves before, or before it resumed."""
+    """Attempts and errors that the gate ignores: those of earlier waves, or before a resume."""
     why: str = ""
-    """Why it is paused, or why the next wave waits."""
+    """Why the migration is paused, or why the next wave waits."""
     stopped: bool = False
-    """Whether its gate has paused it, and not a person."""
+    """Whether the gate has paused the migration, and not a person."""
     at: int = 0
-    """When it began."""
+    """When the migration began."""
     ended: int = 0
     by: str = ""
     reason: str = ""
     alone: bool = False
-    """Whether a person has given green up: a rollback serves topics here again without asking."""
+    """Whether a person has given green up: a rollback then serves topics here again without asking
+    green."""
     v: int = 1
 
     def after(self, event: MigrationEvent, **changes: Any) -> Migration:

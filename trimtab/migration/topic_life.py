@@ -20,17 +20,18 @@ class TopicState(StrEnum):
     """How far a topic has come."""
 
     UNKNOWN = "unknown"
-    """It has no record: its bundle's owner has not named it, or its users deleted it."""
+    """The topic has no record: the owner of its bundle has not named it, or users deleted it."""
     ACTIVE = "active"
-    """Blue serves it as ever."""
+    """Blue serves the topic as before."""
     REPLICATING = "replicating"
-    """Producers are told to try again, until all that blue has is replicated to other regions."""
+    """Producers must try again later, until everything on blue is replicated to other regions."""
     TERMINATED = "terminated"
-    """Blue accepts no write any more. Producers are redirected to green; consumers stay."""
+    """Blue accepts no more writes. Producers are redirected to green; consumers stay."""
     DRAINING = "draining"
-    """Consumers whose subscription is drained are redirected; some subscription has a backlog."""
+    """Consumers of drained subscriptions are redirected; another subscription still has a
+    backlog."""
     MIGRATED = "migrated"
-    """Nothing of it is left on blue, where it is not created again."""
+    """Nothing of the topic is left on blue, and it is not created there again."""
 
 
 class TopicEvent(StrEnum):
@@ -51,10 +52,11 @@ class TopicEvent(StrEnum):
     REOPEN = "reopen"
     """Took it back from green, which had taken no write of it."""
     START_ON_GREEN = "start-on-green"
-    """Sends the client who asks for a new topic to green, where it is created: green has it alone,
-    and a rollback leaves it there."""
+    """Sent the client that asked for a new topic to green, where the topic is created. Only green
+    has it, and a rollback leaves it there."""
     STAY = "stay"
-    """Found that green has taken a write of it: it goes on to green, even if the rest returns."""
+    """Found that green has taken a write of it: it still goes to green, even if the rest
+    returns."""
     LOSE = "lose"
     """Found that blue has lost it, so that nothing can come back: green keeps it."""
 
@@ -66,16 +68,16 @@ class Given(StrEnum):
     OPEN_WAVE = "open-wave"
     """The migration runs, and the topic's wave has begun."""
     ONWARD = "onward"
-    """The migration is not rolled back; or it is, and the topic stays on green."""
+    """The migration is not rolled back, or the topic stays on green."""
     ROLLING_BACK = "rolling-back"
-    """The migration is, or was, rolled back, and the topic does not stay on green."""
+    """The migration is being rolled back, or was, and the topic does not stay on green."""
     NEW = "new"
     """The topic is not enlisted in this migration, which is under way."""
     STAYED = "stayed"
-    """The topic stays on green by an earlier migration, which was rolled back; this one is under
-    way."""
+    """The topic stays on green because of an earlier migration, which was rolled back. The new
+    migration is under way."""
     TAKES_NEW = "takes-new"
-    """The migration is completed; or it is not rolled back, and the topic's wave has begun."""
+    """The migration is completed; or it is not rolled back and the topic's wave has begun."""
 
 
 class Effect(NamedTuple):

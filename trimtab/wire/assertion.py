@@ -8,11 +8,11 @@ from trimtab.wire.ownership import Record
 
 
 class Assertion(msgspec.Struct, frozen=True, kw_only=True):
-    """The records that a broker saw last, sent once to each run of the server that is not open.
+    """The newest records that a broker saw, sent once to each run of the server that is not open.
 
-    Of a bundle's records the one with the highest epoch wins, whichever broker sent it.
+    If brokers send different records of a bundle, the one with the highest epoch wins.
     """
 
     records: dict[str, Record]
-    """Bundle to its newest record that the broker saw."""
+    """By bundle: the newest record of it that the broker saw."""
     v: int = 1

@@ -26,26 +26,27 @@ class CommandKind(StrEnum):
     OWN = "own"
     """The bundle is yours: serve it and confirm."""
     SPLIT = "split"
-    """Split the bundle as ``division`` says, and report the children or that it cannot be split."""
+    """Split the bundle as ``division`` says. Report the children, or that it cannot be split."""
     MERGE = "merge"
-    """Merge the bundle with its ``neighbour`` above."""
+    """Merge the bundle with ``neighbour``, the bundle just above it."""
     TOPIC_MIGRATED = "topic-migrated"
-    """Topics of ``scope`` go to ``target``, by the migration ``migration``: look at its state, and
-    do what is due for those that you own. It is about no bundle in particular."""
+    """The migration ``migration`` takes the topics of ``scope`` to ``target``: look at its state,
+    and do what is due for the topics that you own. The command is about no particular bundle."""
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where an owner splits a bundle: Pulsar's algorithm, and what single algorithms read."""
+    """Where an owner splits a bundle: one of Pulsar's algorithms, and the values that some of the
+    algorithms read."""
 
     algorithm: str
     max_rate: float
-    """The most messages/s of a child."""
+    """Upper limit for the messages/s of a child."""
     max_throughput: float
-    """The most bytes/s of a child."""
+    """Upper limit for the bytes/s of a child."""
     difference: float
     positions: tuple[int, ...] = ()
-    """On the ring: where specified_positions_divide splits. An owner of a version without this
-    field declines such a split."""
+    """Positions on the ring at which specified_positions_divide splits. An owner whose version
+    lacks this field declines such a split."""
 
     def asked(self, algorithm: str, positions: tuple[int, ...]) -> Division:
         """With an operator's algorithm and positions."""
@@ -53,11 +54,11 @@ class Division(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What one broker must do. A repeated batch repeats the ``id``, and readers drop the copy.
+    """What one broker must do. A repeated batch repeats the ``id``; readers drop the copy.
 
     ``epoch`` is the record's epoch after the transition that issued the command: a broker obeys
-    only while it has seen no higher one. ``issued_at`` and ``deadline`` are Redis TIME, epoch
-    milliseconds.
+    only as long as it has seen no higher epoch of the bundle. ``issued_at`` and ``deadline`` are
+    Redis TIME, epoch milliseconds.
     """
 
     id: str
@@ -74,10 +75,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     reason: str = ""
     plan: str = ""
     why: str = ""
-    """For readers: what the plan does, in figures."""
+    """What the plan does, in figures, for people."""
     migration: str = ""
     scope: str = ""
-    """``cluster``, a namespace, or a topic's whole name."""
+    """``cluster``, or a namespace, or a topic's full name."""
     target: Target | None = None
     """Green's URLs."""
     issued_at: int = 0

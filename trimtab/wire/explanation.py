@@ -22,9 +22,9 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     broker: str
     usage: float | None = None
-    """Predicted with the bundle on it, before the rest of the plan (fraction)."""
+    """The broker's predicted usage with the bundle, before the rest of the plan (fraction)."""
     bar: str = ""
-    """The rule that forbids it; empty if none does."""
+    """The rule that forbids this destination; empty if none does."""
     chosen: bool = False
 
 
@@ -40,25 +40,26 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     verdict: str
     """`trimtab.explaining.verdict.Verdict`."""
     rule: str
-    """The deciding rule: a `Reason` where something was done, else a `Rule` or a `Rest`."""
+    """The rule that decided: a `Reason` if something was done, otherwise a `Rule` or a `Rest`."""
     why: str
     """The rule in one or two sentences, with its figures."""
     source: str | None = None
     destination: str | None = None
     usage: dict[str, tuple[float, float]] = {}
-    """Broker to its predicted usage before and after the plan (fractions)."""
+    """By broker: its predicted usage before and after the plan (fractions)."""
     range: tuple[float, float] | None = None
     """Range of the available brokers' predicted usage, before and after the plan (fractions)."""
     figures: dict[str, float] = {}
-    """The compared figures by name: usage and ranges as fractions."""
+    """The figures that were compared, by name; usage and ranges are fractions."""
     options: tuple[Option, ...] = ()
-    """For a bundle: the best few, and the broker that has it."""
+    """For a bundle: the best few destinations, and the broker that has the bundle."""
     nearest: Nearest | None = None
-    """None if no single setting would change the answer, or none is known."""
+    """The setting that would change the answer; None if no single setting would, or none is
+    known."""
     until: int = 0
-    """When the rule stops applying by itself (batch timestamp); 0: it does not."""
+    """When the rule ends by itself (batch timestamp); 0: it does not end by itself."""
     advice: str = ""
-    """What an operator should do about a bundle that no move and no split helps."""
+    """What an operator should do if neither a move nor a split helps the bundle."""
     v: int = 1
 
 

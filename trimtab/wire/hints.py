@@ -17,10 +17,10 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The job's candidates after a round, ascending by load.
+    """The brokers to which lookups may give bundles after a round, ascending by load.
 
-    They passed every filter that does not count a namespace's or a group's bundles: those are
-    counted when a lookup places one (`trimtab.store.spreading`).
+    They passed all filters except those that count the bundles of a namespace or a group. These
+    count when a lookup places a bundle (`trimtab.store.spreading`).
     """
 
     round: int
@@ -29,15 +29,17 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     each: float
     """The load that one more bundle is assumed to add to its broker."""
     pools: tuple[Pool, ...] = ()
-    """One for each isolation policy, in their order: the first that matches a namespace applies."""
+    """One for each isolation policy, in the policies' order. The first one that matches a namespace
+    applies."""
     groups: dict[str, tuple[str, ...]] = {}
-    """Anti-affinity group to its namespaces. Stored apart from the rest: a lookup reads one."""
+    """By anti-affinity group: its namespaces. They are stored apart, because a lookup reads one
+    group."""
     domains: dict[str, str] = {}
-    """Candidate to its failure domain, if groups spread over domains first."""
+    """By candidate: its failure domain, if groups are to be spread over domains first."""
     evenly: bool = False
-    """Whether every namespace's bundles spread by count before load is asked."""
+    """Whether the bundles of every namespace are spread by number first, and by load second."""
     proposed: dict[str, str] = {}
-    """Bundle to the broker that the job's plan proposes for it, if that is alive."""
+    """By bundle: the broker that the job's plan proposes for it, if that broker is alive."""
     v: int = 1
 
     def candidates_for(self, namespace: str) -> tuple[Candidate, ...]:

@@ -23,82 +23,88 @@ class IntentKind(StrEnum):
     SETTINGS = "settings"
     """Change settings: ``settings`` maps names (or Pulsar's keys) to values."""
     RESET = "reset"
-    """Settings return to the values that the job was started with: ``names``, or all without it."""
+    """Return the settings ``names``, or all if there are none, to the values at the job's start."""
     PAUSE = "pause"
     """Keep reading, but decide nothing."""
     RESUME = "resume"
-    """Decide again, even if a harmful plan has frozen the strategies."""
+    """Decide again, also if the breaker is open because a plan made things worse."""
     BROKER_LOST = "broker-lost"
-    """``broker``'s lease ran out: it leaves the view, and its bundles are given to others. The same
-    may follow for ``brokers``, which have missed a renewal: all of them, or with a ``page`` those
-    of the pages so far."""
+    """The lease of ``broker`` has ended: the broker leaves the view, and others get its bundles.
+    The same may soon be true of ``brokers``, which have missed a renewal. They are all such
+    brokers, or with a ``page`` those of the pages so far."""
     BROKER_JOINED = "broker-joined"
     """``broker`` holds a lease that it did not hold before."""
     DOUBT = "doubt"
-    """The cause ``name`` puts ownership in doubt to the degree ``level``."""
+    """Set the doubt about ownership from the cause ``name`` to ``level``."""
     DRAIN = "drain"
-    """Take every bundle off ``broker`` and give it none, for a shutdown or maintenance."""
+    """Take every bundle off ``broker``, and give it no more, for a shutdown or maintenance."""
     UNDRAIN = "undrain"
     """Use ``broker`` again."""
     READMIT = "readmit"
     """End the quarantine of ``bundle``."""
     UNLOAD = "unload"
-    """Take ``bundle``, or all of the namespace ``name``, off their brokers: to ``broker``, or where
-    placement finds best without one."""
+    """Take ``bundle``, or all bundles of the namespace ``name``, off their brokers. They go to
+    ``broker``, or if none is given, where placement chooses."""
     SPLIT = "split"
-    """Split ``bundle``: at ``positions``, by ``algorithm``, or without them as the setting says."""
+    """Split ``bundle`` at ``positions`` or by ``algorithm``; without both, as the settings say."""
     MERGE = "merge"
-    """Merge ``bundle`` with its neighbour above, which the same broker must have."""
+    """Merge ``bundle`` with the bundle just above it, which the same broker must own."""
     NAMESPACE = "namespace"
-    """Create the namespace ``name`` with a bundle between each two of ``positions`` and the ends of
-    the ring, and give each to a broker."""
+    """Create the namespace ``name``, and give each of its bundles to a broker. ``positions`` are
+    the boundaries between the bundles."""
     ISOLATION = "isolation"
     """Set the isolation policy ``name`` to ``isolation``; without one, delete it."""
     ANTI_AFFINITY = "anti-affinity"
-    """Put the namespace ``name`` into the anti-affinity group ``group``; if empty, into none."""
+    """Put the namespace ``name`` into the anti-affinity group ``group``. An empty ``group`` takes
+    it out of its group."""
     FAILURE_DOMAIN = "failure-domain"
     """Define the failure domain ``name`` as ``brokers``."""
     APPROVE = "approve"
     """Carry out the kept plan ``plan``."""
     REJECT = "reject"
-    """Do not carry out ``plan``, and do not propose the same again before it would have expired."""
+    """Do not carry out ``plan``. The same plan is not proposed again before ``plan`` would
+    expire."""
     CANCEL = "cancel"
     """Cancel the steps of ``plan`` that have not begun."""
     UNDO = "undo"
-    """Make a plan that moves back what ``plan`` has moved, if it is still there."""
+    """Make a plan that moves back the bundles that ``plan`` has moved and that are still there."""
     DRAIN_PLAN = "drain-plan"
     """Make a plan that drains ``brokers``, one after the other; it runs once it is approved."""
     RESTART_PLAN = "restart-plan"
-    """The same, and uses each broker again once it has been restarted, before the next."""
+    """Make a plan that drains ``brokers`` one after the other, and uses each again after its
+    restart, before it drains the next."""
     PIN = "pin"
-    """Leave ``bundle``, or all of the namespace ``name``, where it is until ``until``. A bundle
-    that must be placed again goes to ``broker``."""
+    """Leave ``bundle``, or all bundles of the namespace ``name``, where they are until ``until``.
+    If a bundle must be placed again, it goes to ``broker``."""
     UNPIN = "unpin"
     """End the pin of ``bundle`` or of the namespace ``name``."""
     MODE = "mode"
-    """Set the mode of the namespace ``name`` to ``mode``; without one, it has the cluster's."""
+    """Set the mode of the namespace ``name`` to ``mode``. Without a mode the cluster's mode
+    applies."""
     BUDGET = "budget"
-    """Set how many bundles of the tenant ``name`` may move in ``plans.tenant_period`` to ``limit``;
-    if negative, the setting ``plans.tenant_moves`` counts."""
+    """Let at most ``limit`` bundles of the tenant ``name`` move in ``plans.tenant_period``. If
+    ``limit`` is negative, the setting ``plans.tenant_moves`` applies."""
     MIGRATION_START = "migration-start"
-    """Take the topics of ``scope`` to ``target``, in ``waves``, each once ``gate`` holds. The
-    migration has this intent's id."""
+    """Migrate the topics of ``scope`` to ``target`` in ``waves``. Each wave begins once ``gate``
+    holds. The intent's id becomes the id of the migration."""
     MIGRATION_PAUSE = "migration-pause"
-    """Start no further topic of ``migration``."""
+    """Begin no further topics of ``migration``."""
     MIGRATION_RESUME = "migration-resume"
-    """Go on with ``migration``."""
+    """Continue ``migration``."""
     MIGRATION_ROLL_BACK = "migration-roll-back"
-    """Bring back the topics of ``migration`` that were not written on the other cluster; with
-    ``alone`` those that it cannot be asked for too, also while it is rolled back already."""
+    """Bring back the topics of ``migration`` that were not written on the other cluster. With
+    ``alone`` also bring back the topics about which the other cluster cannot be asked, even if the
+    rollback has begun already."""
     CLUSTER_MIGRATION = "cluster-migration"
-    """Set where the cluster's topics go to ``target``; if ``migrated``, migrate all that is not
-    migrating yet; else roll such a migration back. Pulsar's ``update-cluster-migration``."""
+    """Store ``target`` as the cluster to which this cluster's topics go. If ``migrated``, migrate
+    all topics that do not migrate yet; otherwise roll such a migration back. It is Pulsar's
+    ``update-cluster-migration``."""
     NAMESPACE_MIGRATION = "namespace-migration"
-    """Migrate the namespace ``name`` to where the cluster's topics go if ``migrated``; else roll
-    that back. Pulsar's ``update-migration-state``."""
+    """If ``migrated``, migrate the namespace ``name`` to the stored target of the cluster;
+    otherwise roll that migration back. It is Pulsar's ``update-migration-state``."""
     MIGRATION_PROGRESS = "migration-progress"
-    """The topics of ``migration`` stand at ``counts``, by wave; owners of ``unseen`` bundles have
-    not named theirs."""
+    """Report the ``counts`` of ``migration``'s topics, by wave, and the number ``unseen`` of
+    bundles whose owners have not yet named their topics."""
 
 
 OF_THE_WATCHER: Final = frozenset(
@@ -135,7 +141,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str = ""
     """Who asks."""
     reason: str = ""
-    """Why, in the asker's words; decisions do not depend on it."""
+    """Why, in the words of the person who asks. Decisions do not depend on it."""
     broker: str = ""
     settings: dict[str, str | int | float | bool] = {}
     names: tuple[str, ...] = ()
@@ -144,7 +150,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     group: str = ""
     brokers: tuple[str, ...] = ()
     page: int = 0
-    """The page's number, from 1, of one scan of the leases."""
+    """Number of the page, from 1, within one scan of the leases."""
     bundle: str = ""
     algorithm: str = ""
     positions: tuple[int, ...] = ()
@@ -158,21 +164,22 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     migration: str = ""
     """A migration's id."""
     scope: str = ""
-    """``cluster``, a namespace, or a topic's whole name."""
+    """``cluster``, or a namespace, or a topic's full name."""
     target: Target | None = None
     waves: tuple[Wave, ...] = ()
     gate: Gate | None = None
     migrated: bool = False
     alone: bool = False
-    """Roll back without asking the other cluster, which is given up."""
+    """Whether to roll back without asking the other cluster, because it is given up."""
     state: MigrationState | None = None
-    """The state of ``migration`` when ``counts`` were read; null: not said."""
+    """The state of ``migration`` when ``counts`` were read; null: not given."""
     wave: int = 0
-    """The last that had begun then."""
+    """The last wave that had begun when ``counts`` were read."""
     counts: tuple[Counts, ...] = ()
     unseen: int = 0
     generation: int = 0
-    """The generation of the job whose watcher says it; 0 from operators and earlier versions."""
+    """The generation of the job whose watcher sends the intent; 0 from operators and from earlier
+    versions."""
     v: int = 1
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ class IntentState(StrEnum):
 
 
 class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The outcome of one intent by ``at``, the batch timestamp (epoch ms); a later one with the
+    """The outcome of one intent. ``at`` is the batch timestamp (epoch ms). A later outcome with the
     same id replaces it."""
 
     cluster: str
@@ -33,10 +33,11 @@ class IntentOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     rule: str = ""
     """Why it was refused: a `trimtab.intent_rules.IntentRule`, or the `Rule` of the round."""
     problems: tuple[str, ...] = ()
-    """All that is wrong, or why it expired."""
+    """Everything that is wrong with the intent, or why it expired."""
     asked: int = 0
-    """The fingerprint of what the intent asked for (`trimtab.wire.intent.fingerprint`): an intent
-    with the id of another has no outcome of its own. 0: not known."""
+    """The fingerprint of what the intent asked for (`trimtab.wire.intent.fingerprint`). It shows
+    whether an intent with the same id asked for something else, as that one gets no outcome of its
+    own. 0: not known."""
     v: int = 1
 
     def of(self, asked: int) -> IntentOutcome:

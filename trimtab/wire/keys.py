@@ -24,19 +24,19 @@ was deleted since the job last rebuilt the records."""
 
 
 def open_key(cluster: str) -> str:
-    """Hash: the generation that may write, and the data history (``master_replid``) that it was
-    opened on; how many replicas must acknowledge, and what is being rebuilt."""
+    """Hash: the generation that may write, the data history (``master_replid``) on which the store
+    was opened, how many replicas must acknowledge, and what is being rebuilt."""
     return f"trimtab:{{{cluster}}}:open"
 
 
 def replicas_key(cluster: str) -> str:
-    """Hash: how many replicas the master has had on this history and on earlier ones, and whether
-    it was alone."""
+    """Hash: how many replicas the master has had, on this history and on earlier ones, and whether
+    it was without any."""
     return f"trimtab:{{{cluster}}}:replicas"
 
 
 def ownership_key(cluster: str) -> str:
-    """Hash: bundle to its ownership record as JSON; and MARK."""
+    """Hash: by bundle, its ownership record as JSON; and MARK."""
     return f"trimtab:{{{cluster}}}:ownership"
 
 
@@ -46,24 +46,26 @@ def journal_key(cluster: str) -> str:
 
 
 def unjournalled_key(cluster: str) -> str:
-    """Set: bundles with changes that are not in the journal, because it was full."""
+    """Set: bundles with changes that the journal lacks, because it was full."""
     return f"trimtab:{{{cluster}}}:unjournalled"
 
 
 def applied_key(cluster: str) -> str:
-    """Hash: query id to its last applied batch and the outcomes of that batch's first page; the
-    other pages, and which queries are the newest, in fields named by `pages.lua`."""
+    """Hash: by query id, the query's last applied batch and the outcomes of that batch's first
+    page. Further fields, named by `pages.lua`, hold the other pages and which queries are the
+    newest."""
     return f"trimtab:{{{cluster}}}:applied"
 
 
 def command_stream(cluster: str, broker: str) -> str:
-    """Stream: commands that one broker has not acknowledged; expires within a day of the last."""
+    """Stream: commands that one broker has not acknowledged. It expires a day after the last
+    one."""
     return f"trimtab:{{{cluster}}}:commands:{broker}"
 
 
 def bundles_key(cluster: str) -> str:
-    """Sorted set, all scores 0: every bundle that has a record and is not deleted, by name. Within
-    a namespace, name order is the order of the hash ring. And MARK."""
+    """Sorted set, all scores 0: the names of all bundles that have a record and are not deleted;
+    and MARK. Within a namespace the order of names is the order on the hash ring."""
     return f"trimtab:{{{cluster}}}:bundles"
 
 
@@ -78,18 +80,18 @@ def hints_key(cluster: str) -> str:
 
 
 def placed_key(cluster: str) -> str:
-    """Hash: broker to how many bundles claims gave it since the newest hints."""
+    """Hash: by broker, how many bundles lookups gave it since the newest hints."""
     return f"trimtab:{{{cluster}}}:placed"
 
 
 def tallies_key(cluster: str) -> str:
-    """Hash: namespace or anti-affinity group, with a broker or failure domain
-    (`trimtab.store.spreading`), to how many bundles claims placed there since the newest hints."""
+    """Hash: by namespace or anti-affinity group, together with a broker or failure domain
+    (`trimtab.store.spreading`), how many bundles lookups placed there since the newest hints."""
     return f"trimtab:{{{cluster}}}:tallies"
 
 
 def groups_key(cluster: str) -> str:
-    """Hash: namespace to its anti-affinity group; ``=group`` to the group's namespaces as a JSON
+    """Hash: by namespace, its anti-affinity group; by ``=group``, the group's namespaces as a JSON
     list."""
     return f"trimtab:{{{cluster}}}:groups"
 
@@ -101,7 +103,8 @@ def outcome_key(cluster: str, intent: str) -> str:
 
 
 def plans_key(cluster: str) -> str:
-    """Sorted set with an expiry: kept plans' ids, by when each last changed."""
+    """Sorted set with an expiry: the ids of kept plans, ordered by the time of their last
+    change."""
     return f"trimtab:{{{cluster}}}:plans"
 
 
@@ -111,13 +114,13 @@ def plan_key(cluster: str, plan: str) -> str:
 
 
 def migrations_key(cluster: str) -> str:
-    """Hash: id to a migration of topics to another cluster as JSON
+    """Hash: by id, a migration of topics to another cluster as JSON
     (`trimtab.migration.migration.Migration`)."""
     return f"trimtab:{{{cluster}}}:migrations"
 
 
 def topics_key(cluster: str, namespace: str) -> str:
-    """Hash: topic of the namespace to how far it has migrated, as JSON
+    """Hash: by topic of the namespace, how far it has migrated, as JSON
     (`trimtab.wire.topics.TopicRecord`)."""
     return f"trimtab:{{{cluster}}}:topics:{namespace}"
 
@@ -128,15 +131,15 @@ def places_key(cluster: str, namespace: str) -> str:
 
 
 def migrated_key(cluster: str, migration: str) -> str:
-    """Hash: ``wave state`` and ``namespace state`` to how many topics of a migration are in it; for
-    ``backlog``, ``stays``, ``began``, ``attempts`` and ``errors`` their sums. Deleted with the
-    migration."""
+    """Hash: by ``wave state`` and by ``namespace state``, how many topics of a migration are in
+    that state; with ``backlog``, ``stays``, ``began``, ``attempts`` or ``errors`` in place of a
+    state, a sum over the topics. It is deleted with the migration."""
     return f"trimtab:{{{cluster}}}:migrated:{migration}"
 
 
 def named_key(cluster: str, migration: str) -> str:
-    """Hash: bundle to the last wave of which its owner has named all its topics; only while topics
-    may be enlisted."""
+    """Hash: by bundle, the last wave for which its owner has named all topics. It exists only while
+    topics may be enlisted."""
     return f"trimtab:{{{cluster}}}:named:{migration}"
 
 
@@ -147,38 +150,39 @@ def urls_key(cluster: str, broker: str) -> str:
 
 
 def whys_key(cluster: str) -> str:
-    """Hash: bundle or broker to the rounds that explain it, newest first, comma-separated."""
+    """Hash: by bundle or broker, the rounds that explain it, newest first, separated by commas."""
     return f"trimtab:{{{cluster}}}:why"
 
 
 def explained_key(cluster: str) -> str:
-    """Sorted set: rounds with explanations, by their batch timestamp."""
+    """Sorted set: rounds with explanations, ordered by their batch timestamp."""
     return f"trimtab:{{{cluster}}}:why:rounds"
 
 
 def explanations_key(cluster: str, number: int | str) -> str:
-    """Hash: bundle or broker to its explanation in a round (`trimtab.wire.explanation`)."""
+    """Hash: by bundle or broker, its explanation in a round (`trimtab.wire.explanation`)."""
     return f"trimtab:{{{cluster}}}:why:round:{number}"
 
 
 def successor_key(cluster: str, broker: str) -> str:
-    """String with an expiry: the session that waits for an older one of this broker to end."""
+    """String with an expiry: the session that waits until an older session of this broker ends."""
     return f"trimtab:{{{cluster}}}:successor:{broker}"
 
 
 def sessions_key(cluster: str) -> str:
-    """Hash: broker to the session that held its lease last and has not reported its end, and the
-    end of that lease by the server's clock, in milliseconds."""
+    """Hash: by broker, the last session that held its lease and has not reported its own end, and
+    when that lease ends by the server's clock, in milliseconds."""
     return f"trimtab:{{{cluster}}}:sessions"
 
 
 def clock_key(cluster: str) -> str:
-    """String with an expiry of a second: the job's own clock agrees with the server's."""
+    """String with an expiry of a second. It exists while the job's own clock agrees with the
+    server's."""
     return f"trimtab:{{{cluster}}}:clock"
 
 
 def assertion_key(cluster: str, history: str, broker: str) -> str:
-    """String: the records of its bundles that a broker last saw, sent while this data history was
+    """String: the newest records of its bundles that a broker saw, sent while this data history was
     closed (`trimtab.wire.assertion.Assertion`)."""
     return f"trimtab:{{{cluster}}}:assertion:{history}:{broker}"
 
@@ -189,7 +193,7 @@ def assertions_prefix(cluster: str) -> str:
 
 
 def lease_key(cluster: str, broker: str) -> str:
-    """String with an expiry: a broker's lease, proof that it is alive."""
+    """String with an expiry: a broker's lease, the proof that the broker is alive."""
     return f"trimtab:{{{cluster}}}:lease:{broker}"
 
 

@@ -34,28 +34,28 @@ class Cause(StrEnum):
     STORE_CLOSED = "store-closed"
     """The records are being rebuilt."""
     STORE_UNAVAILABLE = "store-unavailable"
-    """The asked broker cannot reach Redis."""
+    """The broker that was asked cannot reach Redis."""
     HAND_OVER = "hand-over"
     """The bundle is being handed to a broker that does not serve it yet."""
     NO_HINTS = "no-hints"
-    """The job has not published where bundles may go."""
+    """The job has not yet published to which brokers bundles may go."""
     NO_CANDIDATE = "no-candidate"
-    """No broker may take it, or none of those is alive."""
+    """No broker may take the bundle, or no broker that may is alive."""
     DIVIDED = "divided"
     """The bundle was split or merged during the lookup."""
     UNREACHABLE = "unreachable"
     """The broker to ask does not answer; only clients produce this cause."""
 
     BAD_TOPIC = "bad-topic"
-    """It is not the name of a topic."""
+    """The text that was looked up is not the name of a topic."""
     UNKNOWN_NAMESPACE = "unknown-namespace"
-    """It has no bundle."""
+    """The namespace has no bundle."""
     NOT_TILING = "not-tiling"
     """The namespace's bundles leave a hole or overlap."""
     QUARANTINED = "quarantined"
-    """The bundle is: an operator readmits it."""
+    """The bundle is quarantined until an operator readmits it."""
     TOO_MANY_REDIRECTS = "too-many-redirects"
-    """Only clients produce this cause."""
+    """Brokers redirected the lookup too often; only clients produce this cause."""
 
 
 RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
@@ -73,7 +73,7 @@ RETRY_AFTER_MS: Final[Mapping[Cause, int]] = MappingProxyType(
 
 
 class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where a broker listens, as its load report says; None: not by this protocol."""
+    """Where a broker listens, as its load report says. None: it does not use this protocol."""
 
     web: str | None = None
     web_tls: str | None = None
@@ -86,7 +86,7 @@ class ServiceUrls(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An answer. ``broker`` is an id, as in the record."""
+    """The answer to a lookup. ``broker`` is the broker's id, as in the record."""
 
     kind: AnswerKind
     bundle: str | None = None
@@ -95,17 +95,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     epoch: Epoch = NO_EPOCH
     """The epoch of the record that names ``broker`` (CONNECT)."""
     authoritative: bool = False
-    """CONNECT: always true, read from the record. REDIRECT: pass this flag to ``broker``, and it
-    decides itself."""
+    """With CONNECT: always true, because the answer was read from the record. With REDIRECT: pass
+    this flag to ``broker``; if it is set, that broker decides itself."""
     proxied: bool = False
     """Connect to the service URL and name ``broker`` there (Pulsar's proxy_through_service_url)."""
     urls: ServiceUrls | None = None
-    """Where ``broker`` listens (CONNECT, REDIRECT); None if its agent has not said so."""
+    """Where ``broker`` listens (CONNECT, REDIRECT); None if its agent has not published it."""
     target: Target | None = None
-    """The other cluster's URLs (MIGRATED), which clients keep for this topic."""
+    """The other cluster's URLs (MIGRATED). Clients keep them for this topic."""
     cause: Cause | None = None
     says: str = ""
-    """The cause in words; for FAILED also the next step."""
+    """The cause in words. With FAILED also what to do next."""
     after_ms: int = 0
     v: int = 1
 

@@ -21,9 +21,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     destination: str | None = None
     since: int = 0
     by: str = ""
-    """Id of the request that wrote it: a repeat of the request finds its id and is not refused."""
+    """Id of the request that wrote the record. When that request is repeated it finds its own id,
+    and is not refused."""
     falls: int = 0
-    """How many owners in a row died soon after they got it."""
+    """How many owners in a row died soon after they got the bundle."""
     v: int = 1
 
 
@@ -43,8 +44,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     record: Record
     v: int = 1
     pruned: bool = False
-    """The store has dropped ``record``, a bundle's last one, as old; next on the topic is a
-    tombstone. Readers of earlier releases see this as a copy of that last record."""
+    """The store has removed ``record``, the bundle's last one, because it is old. A tombstone
+    follows on the topic. Readers of earlier releases see this as a copy of that last record."""
 
     def __post_init__(self) -> None:
         parse_bundle(self.bundle)
@@ -71,7 +72,7 @@ def decode_change(text: bytes) -> Change:
 
 
 class Candidate(NamedTuple):
-    """A possible broker for a bundle without an owner; less ``load`` is better."""
+    """A possible broker for a bundle without an owner; lower ``load`` is better."""
 
     broker: str
     load: float
@@ -128,39 +129,41 @@ class Refused(StrEnum):
     """Why a Transition was not carried out."""
 
     STALE_EPOCH = "stale-epoch"
-    """The record has another epoch than expected: read it again, then decide again."""
+    """The record's epoch is not the expected one: read the record again, then decide again."""
     ILLEGAL = "illegal-transition"
-    """The table has no such row, or the two bundles are not being merged with each other."""
+    """The table has no row for this state and event, or the two bundles are not being merged with
+    each other."""
     NOT_PERMITTED = "not-permitted"
-    """A broker's event from the job, or the job's from a broker."""
+    """The job asked for a broker's event, or a broker for one of the job's."""
     NOT_OWNER = "not-owner"
     """The broker that asks is not the owner, or the bundles to merge have different owners."""
     SAME_BROKER = "same-broker"
     """The owner would hand the bundle to itself."""
     NOT_TILING = "not-tiling"
-    """The children do not tile the bundle, are more than 1,025, or one exists already; the bundles
-    to merge are not neighbours; the bundle is new and overlaps an existing one; or its name is no
-    range."""
+    """The children do not tile the bundle, there are more than 1,025 of them, or one of them exists
+    already; or the bundles to merge are not neighbours; or the bundle is new and overlaps an
+    existing one; or its name is not a range."""
     OWNER_LIVES = "owner-lives"
     """Its owner holds a lease: no other broker may take it."""
     CLOCK_IN_DOUBT = "clock-in-doubt"
-    """Its owner's lease has run out by the server's clock, but the caller's own clock disagrees on
-    the time, or has not observed it for long enough: ask again later."""
+    """The owner's lease has ended by the server's clock, but the caller's own clock shows another
+    time, or was not compared with the server's for long enough: ask again later."""
     NO_LEASE = "no-lease"
     """The broker that would get it, or the process that asks, holds no lease."""
     OVERTAKEN = "overtaken"
-    """Every candidate with a lease has got a bundle of the same namespace or group since
-    the request counted them: count again."""
+    """Since the request counted the bundles of the namespace or group, each candidate with a lease
+    has got another one: count again."""
     OUTDATED = "outdated-agent"
-    """The owner's agent has an older version that cannot do it: upgrade the agent."""
+    """The owner's agent has an older version, which cannot do this: upgrade the agent."""
     QUARANTINED = "quarantined"
-    """Several owners in a row died soon after they got it: it was not handed on."""
+    """Several owners in a row died soon after they got the bundle: no further broker gets it."""
     NO_BROKER = "no-broker"
-    """The event needs a broker that neither the request nor the record names."""
+    """The event needs a broker, and neither the request nor the record names one."""
     UNREADABLE = "unreadable-record"
     """The record is damaged: a rebuild repairs it."""
     OLDER_BATCH = "repeated-older-batch"
-    """A later batch of this query has already been applied: the checkpoint went back."""
+    """A later batch of this query was already applied: the query has returned to an older
+    checkpoint."""
 
 
 class TransitionOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

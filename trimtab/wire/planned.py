@@ -14,7 +14,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     epoch: tuple[int, int]
     why: str = ""
-    """For readers: what the plan does, in figures."""
+    """What the plan does, in figures, for people."""
 
 
 class RefusedMove(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,11 +65,11 @@ class PlannedRepair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class HeldChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What strategies want and is not carried out: it waits for a person, or for a window. Of each
-    kind the first ones, where there are very many."""
+    """Changes that strategies want and that wait for a person or for a window. If there are very
+    many, only the first ones of each kind are listed."""
 
     changes: int
-    """How many there are in all."""
+    """Number of all these changes."""
     moves: tuple[PlannedMove, ...] = ()
     splits: tuple[PlannedSplit, ...] = ()
     merges: tuple[PlannedMerge, ...] = ()
@@ -82,7 +82,7 @@ class ForecastRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Predicted without the plan."""
     predicted: float
     realised: float
-    """Usage as reported, less the load that later moves brought."""
+    """Reported usage without the load that later moves brought."""
 
 
 class SettledMove(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from trimtab.wire.planned import (
 
 
 class ShadowSide(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One side of a comparison; ranges are of usage (fractions), None if there is none."""
+    """One side of a comparison. Ranges are ranges of usage (fractions); None: there is none."""
 
     strategy: str
     placement: str
@@ -48,11 +48,12 @@ class ShadowRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How many rounds were compared so far."""
     champion: ShadowSide
     challenger: ShadowSide
-    """Its ranges are predicted."""
+    """The shadow strategy; its ranges are predicted."""
 
 
 class BusyTopicRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle that one topic keeps busy (`trimtab.splitting.busy_topics`)."""
+    """A bundle with one topic that carries almost all its load
+    (`trimtab.splitting.busy_topics`)."""
 
     bundle: str
     broker: str
@@ -71,22 +72,22 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     placement: str
     observe_only: bool
     skipped: str
-    """Empty, or the rule that kept the shedder from being asked, or that it proposed nothing.
-    Repairs and drains may still be there; splits, merges and moves of children too, if the shedder
-    is disabled or frozen."""
+    """Empty, or the rule because of which the shedder was not asked, or that it proposed nothing.
+    The round may still have repairs and drains; if the shedder is disabled or the breaker is open,
+    also splits, merges and moves of children."""
     moves: tuple[PlannedMove, ...]
     refusals: tuple[RefusedMove, ...]
-    """The first refusals, where there are very many."""
+    """The refusals; if there are very many, only the first ones."""
     refused: dict[str, int]
     """Number of all refusals, by rule."""
     obstacles: dict[str, int]
-    """How many bundles each rule kept out of the round."""
+    """By rule: how many bundles it kept out of the round."""
     summary: dict[str, float]
     usage: dict[str, float]
     """Each broker's usage as the strategies see it (fraction)."""
     problems: tuple[str, ...]
-    """Problems for an operator: namespaces that do not tile, intents that were refused, topics that
-    need more partitions, policies and drains that leave too few brokers."""
+    """Problems for an operator: namespaces whose bundles do not tile, intents that were refused,
+    topics that need more partitions, policies and drains that leave too few brokers."""
     move_deadline_ms: int
     settings_version: int
     state_hash: str
@@ -99,7 +100,7 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     repairs: tuple[PlannedRepair, ...] = ()
     doubt: str = "stable"
     causes: dict[str, str] = {}
-    """The level of each cause of doubt that is not stable."""
+    """By cause of doubt: its level, if that is not stable."""
     gone: tuple[str, ...] = ()
     """Brokers that are lost."""
     draining: tuple[str, ...] = ()
@@ -109,49 +110,50 @@ class RoundRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     unserved: int = 0
     """Bundles that no broker serves, by the records."""
     unserved_since: int = 0
-    """Since when the oldest of them has had none (epoch ms); 0: all are served."""
+    """Since when the longest unserved bundle has had no broker (epoch ms); 0: all are served."""
     quarantined: int = 0
-    """How many of them get no broker until they are readmitted: their owners died one by one."""
+    """How many of the unserved bundles get no broker until an operator readmits them, because
+    several owners in a row died soon after they got the bundle."""
     hits: dict[str, tuple[int, int]] = {}
     """The active strategy's hit counters: the highest count, and the one at which it acts."""
     hints: Hints | None = None
     """Where lookups may place bundles from now on; none while observing only."""
     shadow: ShadowRecord | None = None
-    """None without a shadow."""
+    """None if there is no shadow strategy."""
     settled: tuple[SettledMove, ...] = ()
-    """Earlier moves whose result is known; the first ones, where there are very many."""
+    """Earlier moves whose result is now known; if there are very many, only the first ones."""
     closed: dict[str, int] = {}
-    """How many earlier moves are no longer waited for, by outcome."""
+    """By outcome: how many earlier moves the job no longer waits for."""
     bias: float = 0.0
-    """Mean of realised less predicted usage (fraction), over the last forecasts of settled moves.
-    """
+    """Mean of realised minus predicted usage (fraction), over the last forecasts of settled
+    moves."""
     tripped: dict[str, str] = {}
-    """Why the breaker tripped in this round: cause to finding."""
+    """Why the breaker tripped in this round: by cause, what was found."""
     smoothed_usage: dict[str, float] = {}
     """Each broker's average usage (fraction), from operator ①'s averages of its resources."""
     frozen_until: int = 0
-    """No strategy is asked before this batch timestamp; 0 while the breaker is closed."""
+    """The batch timestamp before which no strategy is asked; 0 while the breaker is closed."""
     busy_topics: tuple[BusyTopicRecord, ...] = ()
-    """Bundles that no split lessens, the busiest first."""
+    """Bundles whose load no split lowers, busiest first."""
     undo: tuple[PlannedMove, ...] = ()
-    """The moves that would undo the plans that tripped the breaker; those that are made are also
-    in ``moves``."""
+    """The moves that would undo the plans which tripped the breaker. Those that the round makes are
+    also in ``moves``."""
     overrides: dict[str, str | int | float | bool] = {}
-    """The settings that intents changed, by dotted name; all others are as the job was started."""
+    """The settings that intents changed, by dotted name. All others are as at the job's start."""
     policies: Policies | None = None
     """The policies in force; None in a record of an earlier version."""
     controls: Controls | None = None
     """The modes of namespaces, pins and budgets in force; None in a record of an earlier version.
     """
     green: Target | None = None
-    """Where the cluster's topics go that are migrated by Pulsar's flags; None: nowhere."""
+    """The cluster to which topics go that are migrated by Pulsar's flags; None if it is not set."""
     held: HeldChanges | None = None
     """What the round holds back; None if nothing."""
     v: int = 1
 
 
 class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The start settings of a job that decisions depend on, by dotted name."""
+    """The settings at a job's start on which decisions depend, by dotted name."""
 
     intake: dict[str, float]
     """Settings of operator ①."""
@@ -160,16 +162,17 @@ class JobSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """All that a replay of a batch needs: Kafka key ``query/batch`` on trimtab.rounds, in pieces
-    if it is large (`trimtab.wire.pieces`)."""
+    """Everything that a replay of a batch needs. On trimtab.rounds, with the Kafka key
+    ``query/batch``, in pieces if it is large (`trimtab.wire.pieces`)."""
 
     query: str
     batch: int
     generation: int
     at: int
-    """The batch timestamp: the current time for timers and rounds (epoch ms)."""
+    """The batch timestamp (epoch ms), which timers and rounds take as the current time."""
     offsets: dict[str, dict[str, tuple[int, int]]]
-    """Topic to partition to its first offset and the one after its last, where any was read."""
+    """By topic and partition of which the batch has read any: the first offset, and the one after
+    the last."""
     rounds: tuple[RoundRecord, ...]
     outcomes: tuple[IntentOutcome, ...] = ()
     """The outcomes of operators' intents."""
@@ -180,5 +183,6 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     exported: tuple[str, ...] = ()
     """Clusters whose state after this batch is on trimtab.state."""
     settings: JobSettings | None = None
-    """In force from this batch on; present in a driver's first batch and with every export."""
+    """The settings from this batch on. A driver's first batch has them, and every batch with an
+    export."""
     v: int = 1

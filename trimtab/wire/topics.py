@@ -18,52 +18,52 @@ next one afterwards; more: ten thousand records fill Redis with names."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """What keeps a topic on blue: a subscription that has not read it all, or a region that lacks
-    some of it."""
+    """What keeps a topic on blue: a subscription with unread messages, or a region that lacks some
+    of the topic's messages."""
 
     name: str
     """The subscription, or the cluster of the other region."""
     messages: int
-    """That it has still to get."""
+    """Number of messages that it has not got yet."""
 
 
 class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a topic has come, in the hash of its namespace."""
+    """How far a topic has migrated; stored in the hash of its namespace."""
 
     state: TopicState
     migration: str
-    """The id of the migration that it is part of."""
+    """The id of the migration that the topic is part of."""
     wave: int = 0
     epoch: Epoch = NO_EPOCH
-    """The epoch of its bundle's record when it was written."""
+    """The epoch that the bundle's record had when this record was written."""
     backlog: int = 0
-    """Messages left on blue once it is terminated."""
+    """Unread messages on blue, once the topic is terminated."""
     subscription: str = ""
-    """The one that has the most of them to read, the first of ``subscriptions``."""
+    """The subscription with the most unread messages, the first one of ``subscriptions``."""
     subscriptions: tuple[Waiting, ...] = ()
-    """Those that have some of them to read: who wonders what a topic waits for asks them. Those
-    with the most, which come first, and MOST_NAMED of them at most."""
+    """The subscriptions with unread messages, most first, at most five. They tell an operator what
+    the topic waits for."""
     regions: tuple[Waiting, ...] = ()
-    """The clusters of other regions that lack messages of it, in the same way: until they have
-    them its producers wait."""
+    """The clusters of other regions that lack messages of the topic, most first, at most
+    five. The topic's producers wait until those clusters have them."""
     more: int = 0
-    """How many subscriptions, or regions, there are beside those that are named."""
+    """How many further subscriptions, or regions, are not named."""
     stays: bool = False
-    """A rollback leaves it on green: it began there, or a rollback found a write of it."""
+    """A rollback leaves the topic on green: it began there, or green has taken a write of it."""
     began: bool = False
-    """It began on green: blue never had it."""
+    """The topic began on green; blue never had it."""
     back: bool = False
-    """It was taken back from green, and is active again: its owner opens it."""
+    """The topic was taken back from green, and is active again; its owner opens it."""
     lost: bool = False
-    """It stays on green because blue had lost it when a rollback asked for it."""
+    """The topic stays on green because blue had lost it when it was to be rolled back."""
     gone: str = ""
-    """It stays, and has gone on from green: the web service of the cluster where green's own
-    migration has sent its clients."""
+    """If the topic stays and green itself has migrated it further: the web service of the cluster
+    to which green sent the topic's clients."""
     via: str = ""
-    """The id of the migration to whose green its producers have gone, if that is an earlier one: it
-    stayed there when that was rolled back, and ``migration`` counts it."""
+    """The id of an earlier migration, if the topic's producers went to that one's green. The topic
+    stayed there when the earlier migration was rolled back; now ``migration`` counts it."""
     problem: str = ""
-    """Why its last step failed; empty once one succeeded."""
+    """Why the topic's last step failed; empty if it succeeded."""
     v: int = 1
 
     @property
@@ -74,41 +74,42 @@ class TopicRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class TopicChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request of the broker that owns ``bundle``: do ``event`` to ``topic`` if its state is
-    ``expect``. Without an event only its backlog, with what it waits for, and ``problem`` are
-    noted."""
+    ``expect``. Without an event the script only stores ``problem``, the backlog and what the topic
+    waits for."""
 
     topic: str
     bundle: str
     position: int
     """The topic's position on the ring (`trimtab.store.ring.position`)."""
     epoch: Epoch
-    """The epoch of the bundle's record, by which the broker serves it."""
+    """The epoch of the record by which the broker serves the bundle."""
     migration: str
     expect: TopicState
     event: TopicEvent | None = None
     wave: int = 0
-    """The topic's wave; ENLIST and START_ON_GREEN note it."""
+    """The topic's wave; ENLIST and START_ON_GREEN store it."""
     backlog: int = 0
     subscription: str = ""
-    """The one that has the most of the backlog."""
+    """The subscription with the largest part of the backlog."""
     subscriptions: tuple[Waiting, ...] = ()
-    """All that have some of it, as far as a record names them."""
+    """All subscriptions with a part of it, as many as a record names."""
     regions: tuple[Waiting, ...] = ()
     more: int = 0
     gone: str = ""
-    """With STAY: where green has sent the topic's clients on; empty if it has not."""
+    """With STAY: the cluster to which green has sent the topic's clients; empty if it has not."""
     problem: str = ""
-    """Why a step failed, in LONGEST_PROBLEM characters at most."""
+    """Why a step failed, in at most 300 characters."""
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """A bundle whose topics of the waves so far are all enlisted, and where none is created."""
+    """A bundle that has all topics of the waves so far enlisted, and in which no topic is
+    created."""
 
     bundle: str
     epoch: Epoch
     migration: str
     wave: int
-    """The last wave that had begun when its owner listed its topics."""
+    """The last wave that had begun when the owner listed the bundle's topics."""
 
 
 class TopicCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -116,7 +117,7 @@ class TopicCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     broker: str
     session: str
-    """The session of the asking process; a text, because Lua would round the number."""
+    """The session of the process that asks, as a string, because Lua would round the number."""
     changes: tuple[TopicChange, ...] = ()
     named: tuple[Named, ...] = ()
 
@@ -125,19 +126,19 @@ class TopicRefused(StrEnum):
     """Why a topic was not changed."""
 
     UNKNOWN_MIGRATION = "unknown-migration"
-    """There is none of that id, or it cannot be read."""
+    """There is no migration of that id, or it cannot be read."""
     NO_LEASE = "no-lease"
-    """The asking process does not hold the broker's lease."""
+    """The process that asks does not hold the broker's lease."""
     NOT_OWNER = "not-owner"
-    """The broker does not serve the bundle by this epoch: another owner goes on."""
+    """The broker does not serve the bundle by this epoch; another owner continues."""
     STALE_STATE = "stale-state"
-    """The topic has another state than expected: read it again, then decide again."""
+    """The topic's state is not the expected one: read the record again, then decide again."""
     OTHER_MIGRATION = "other-migration"
     """The topic is part of another migration."""
     ILLEGAL = "illegal-transition"
-    """The table has no such row."""
+    """The table has no row for this state and event."""
     NOT_NOW = "not-now"
-    """The migration is not in a state, or the wave has not begun, in which this may happen."""
+    """The state of the migration does not allow this, or the topic's wave has not begun."""
     FULL = "full"
     """No more topics of the namespace may begin on the other cluster."""
 

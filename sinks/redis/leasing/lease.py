@@ -21,12 +21,12 @@ class Renewal(StrEnum):
     HELD = "held"
     """Held, and the store is open."""
     ASSERTED = "asserted"
-    """Held, and the store is closed: no bundle can have been assigned meanwhile."""
+    """Held, and the store is closed: meanwhile no broker can have been given a bundle."""
     ASSERT = "assert"
     """Not held: the store is closed, and needs this broker's assertion."""
     WAITING = "waiting"
-    """Not held: an older process of this name (``detail`` if known) may serve for ``ms`` more, and
-    cannot renew."""
+    """Not held: an older process of this name (``detail``, if known) may serve for another ``ms``,
+    but cannot renew its lease."""
     SUPERSEDED = "superseded"
     """Not held: a later process uses this broker's name."""
     RELEASED = "released"
