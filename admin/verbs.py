@@ -51,14 +51,16 @@ Execute = Annotated[bool, typer.Option("--execute", help="Do it; otherwise it is
 Reason = Annotated[
     str, typer.Option(help=f"Why, for the record; at most {LONGEST_REASON} characters.")
 ]
-Wait = Annotated[float, typer.Option(min=0, help="Seconds to wait until it is done; 9 if not.")]
+Wait = Annotated[
+    float, typer.Option(min=0, help="Seconds to wait until it is done; exit code 9 if it is not.")
+]
 Id = Annotated[
     str, typer.Option("--id", help="Your name for the request, which is carried out once.")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=1_000, help="The most to list.")]
+Limit = Annotated[int, typer.Option(min=1, max=1_000, help="How many to list at most.")]
 After = Annotated[str, typer.Option(help="Continue after this name; a page that is cut shows it.")]
 Unchecked = Annotated[
-    bool, typer.Option("--unchecked", help="Do not check it before; the job checks it too.")
+    bool, typer.Option("--unchecked", help="Send it without a check; the job checks it anyway.")
 ]
 
 _WHERE: Final[Mapping[str, tuple[Any, Any]]] = {

@@ -1,4 +1,4 @@
-"""The clocks of an agent: this machine's, and Redis's as estimated by it."""
+"""The clocks of an agent: the machine's, and the agent's estimate of Redis's."""
 
 from __future__ import annotations
 

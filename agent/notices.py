@@ -44,7 +44,7 @@ class Notices:
 
     def declined(self, command: Command, why: str) -> None:
         self._log.warning(
-            "a bundle stays whole", bundle=command.bundle, command=command.id, why=why
+            "a bundle is not split", bundle=command.bundle, command=command.id, why=why
         )
 
     def forgotten(self, bundle: str, record: Record) -> None:
@@ -75,4 +75,4 @@ class Notices:
         self._log.exception("failed")
 
     def lease_kept(self, cause: str) -> None:
-        self._log.warning("ended with its lease left to run out", cause=cause)
+        self._log.warning("the agent ended; its lease ends by itself", cause=cause)

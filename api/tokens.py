@@ -39,7 +39,7 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks; ``tenants`` is None if all are open to them."""
+    """The caller of a request; ``tenants`` is None if the caller may use all of them."""
 
     name: str
     role: Role

@@ -77,7 +77,7 @@ class Changed:
 
     add: int = 0
     like: str = ""
-    """The broker that added ones are like; empty: the first by name."""
+    """A broker with the hardware of the added ones; empty: the first by name."""
     without: frozenset[str] = frozenset()
     """Brokers that are removed or drained."""
 

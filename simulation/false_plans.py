@@ -39,7 +39,7 @@ _TAILS: Final = (0, 5, 3)
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The noise of a fleet of ``brokers`` with ``each`` bundles on each."""
+    """The noise of a fleet: ``brokers`` brokers with ``each`` bundles on each."""
 
     rho: float
     """Correlation of a minute's logarithm with the next."""

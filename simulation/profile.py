@@ -71,7 +71,7 @@ class Profile:
 
 
 def read_profile(path: Path) -> Profile:
-    """The ``[fleet]`` table of a TOML file; raises InvalidProfile, OSError."""
+    """Read the ``[fleet]`` table of a TOML file; raises InvalidProfile, OSError."""
     try:
         table = tomllib.loads(path.read_text()).get(TABLE, {})
         unknown = sorted(set(table) - set(Profile.__dataclass_fields__))

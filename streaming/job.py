@@ -126,7 +126,7 @@ def run(
         level = log_level or settings.log_level
         configure(level)
         for each in find_unknown(os.environ, JobConfig):
-            log.warning("a variable that is no setting", variable=each.name)
+            log.warning("an environment variable names no setting", variable=each.name)
         shown = Exposition()
         check_all(
             lambda: check_topics(settings),

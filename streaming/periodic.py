@@ -39,6 +39,6 @@ class Periodic:
             try:
                 self._action()
             except Exception as error:
-                log.exception("a thread ends", thread=self._thread.name)
+                log.exception("a thread has ended with an error", thread=self._thread.name)
                 self._failed(error)
                 return

@@ -111,7 +111,7 @@ class QueryRunner:
         if self._writer.fenced:
             self._shutdown.because(FENCED, "a newer job has taken over")
         if not self._shutdown.is_set() and (why := self._cannot_go_on(failure)):
-            log.error("the query cannot go on", cause=failure.cause)
+            log.error("the query cannot continue", cause=failure.cause)
             self._shutdown.because(FAILED, why)
         return self._shutdown.is_set()
 

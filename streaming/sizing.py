@@ -33,12 +33,12 @@ class Size(BaseModel, extra="forbid"):
 
     brokers: int = Field(default=1_000, gt=0, le=1_000_000)
     bundles: int = Field(default=100_000, gt=0, le=100_000_000)
-    """Both set the job's memory. Small: it may run out of it; large: it takes more than it needs.
-    """
+    """Brokers and bundles set the job's memory. Small: the job may run out of memory; large: it
+    takes more than it needs."""
 
     @property
     def heap_mib(self) -> int:
-        """The JVM's heap."""
+        """Size of the JVM's heap, in MiB."""
         return 768 + round((4 * _KIB * self.brokers + 1.6 * _KIB * self.bundles) / _MIB)
 
     @property
@@ -48,7 +48,7 @@ class Size(BaseModel, extra="forbid"):
 
     @property
     def whole_mib(self) -> int:
-        """All processes of the job together."""
+        """Memory of all processes of the job together, in MiB."""
         return round(1.25 * self.heap_mib + 512 + 2.2 * _KIB * self.bundles / _MIB)
 
     def __str__(self) -> str:

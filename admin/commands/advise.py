@@ -17,12 +17,16 @@ from control.next_command import command
 def advise(  # noqa: PLR0913 - the options of a command line
     session: Session,
     days: Annotated[float, typer.Option(min=0.01, max=31, help="Recorded days to look at.")] = 7.0,
-    add: Annotated[int, typer.Option(min=0, max=1000, help="Try so many more brokers.")] = 0,
-    like: Annotated[str, typer.Option(help="The broker that added ones are like.")] = "",
-    remove: Annotated[list[str] | None, typer.Option(help="Try without it; repeatable.")] = None,
-    drain: Annotated[list[str] | None, typer.Option(help="Try with it empty; repeatable.")] = None,
+    add: Annotated[int, typer.Option(min=0, max=1000, help="Try with this many more brokers.")] = 0,
+    like: Annotated[str, typer.Option(help="A broker with the hardware of the added ones.")] = "",
+    remove: Annotated[
+        list[str] | None, typer.Option(help="Try without this broker; repeatable.")
+    ] = None,
+    drain: Annotated[
+        list[str] | None, typer.Option(help="Try with this broker empty; repeatable.")
+    ] = None,
 ) -> Shown:
-    """Say how many brokers the load takes, and what the fleet would look like with more or fewer.
+    """Say how many brokers the load needs, and what the fleet would look like with more or fewer.
 
     Without --add, --remove or --drain it advises by the recorded days: one broker may be lost at
     their peak, and the rest stays below round.overloaded_threshold. Nothing is changed.

@@ -76,7 +76,9 @@ def describe_bundle(session: Session, bundle: Bundle) -> Shown:
 def history(
     session: Session,
     bundle: Bundle,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="The most rounds to list.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100, help="How many rounds to list at most.")
+    ] = 20,
 ) -> Shown:
     """Show what the last hundred rounds did with a bundle, the newest first."""
     found = session.get("history", subject=_checked(bundle), limit=limit)

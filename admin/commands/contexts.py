@@ -55,12 +55,17 @@ def use(name: Name) -> None:
 def set_context(  # noqa: PLR0913 - the options of a command line
     name: Name,
     api: Annotated[str, typer.Option(help="The API's URL.")] = "",
-    token_file: Annotated[Path | None, typer.Option(help="With the token for it.")] = None,
-    ca: Annotated[Path | None, typer.Option(help="Its CA, PEM; default: the system's.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token for the API.")
+    ] = None,
+    ca: Annotated[
+        Path | None, typer.Option(help="The API's CA, PEM; default: the system's.")
+    ] = None,
     cert: Annotated[Path | None, typer.Option(help="Your certificate, PEM.")] = None,
     key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
     config: Annotated[
-        Path | None, typer.Option(help="Instead of an API: Kafka and Redis, a TOML file.")
+        Path | None,
+        typer.Option(help="Without an API: a TOML file of settings, for Kafka and Redis."),
     ] = None,
     cluster: Annotated[str, typer.Option(help="The cluster of commands that name none.")] = "",
 ) -> None:

@@ -125,7 +125,7 @@ def reset_budget(_: Session, tenant: Tenant) -> Change:
 @window_commands.command("show")
 @reads
 def show_windows(session: Session) -> Shown:
-    """Show the maintenance windows (the setting plans.windows), and when one is open next."""
+    """Show the maintenance windows (the setting plans.windows), and when the next one opens."""
     shown = describe(session.get("windows"), {"opens": moment})
     return shown._replace(notes=[_EXAMPLE])
 

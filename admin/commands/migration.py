@@ -55,8 +55,8 @@ WithoutGreen = Annotated[
     bool,
     typer.Option(
         "--without-green",
-        help="Green is gone for good: topics come back without asking it, also of a rollback that "
-        "waits for it. What green took of them is lost; if it still runs, both take writes.",
+        help="Green is lost for good: bring topics back without asking it, also in a rollback that "
+        "waits for it. Writes that green accepted are lost. If it still runs, both accept writes.",
     ),
 ]
 
@@ -145,7 +145,7 @@ def start(  # noqa: PLR0913 - the options of the command
 @migration_commands.command("status")
 @reads
 def status(session: Session, migration: OptionalMigration = "") -> Shown:
-    """Show how far migrations are; of one, each namespace, and what holds it up most."""
+    """Show how far migrations have come; for one, each namespace and what delays it most."""
     if migration:
         report = session.get(f"migrations/{migration}/report", limit=NAMED)
         found = report["told"]
@@ -181,7 +181,7 @@ def resume(_: Session, migration: Migration) -> Change:
 @migration_commands.command("rollback")
 @acts
 def roll_back(_: Session, migration: Migration, without_green: WithoutGreen = False) -> Change:
-    """Bring back the topics that were not written on green; the others go on."""
+    """Bring back the topics that were not written on green; the others continue to green."""
     query = {"withoutGreen": True} if without_green else {}
     begun = "the rollback has begun: `trimtab migration status` says how far it is"
     return Change("POST", f"migrations/{migration}/rollback", query=query, done=begun)

@@ -69,7 +69,7 @@ def set_isolation(
 @policy_commands.command("delete-isolation")
 @acts
 def delete_isolation(_: Session, policy: Policy) -> Change:
-    """End an isolation policy."""
+    """Delete an isolation policy."""
     return Change("DELETE", f"policies/isolation/{policy}")
 
 
@@ -108,5 +108,5 @@ def set_failure_domain(
 @policy_commands.command("delete-failure-domain")
 @acts
 def delete_failure_domain(_: Session, domain: Domain) -> Change:
-    """End a failure domain."""
+    """Delete a failure domain."""
     return Change("DELETE", f"policies/failure-domains/{domain}")

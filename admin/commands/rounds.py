@@ -29,7 +29,7 @@ _CHANGES: Final = {
 @reads
 def list_rounds(
     session: Session,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="The most to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="How many to list at most.")] = 20,
 ) -> Shown:
     """List the last rounds, the newest first."""
     found = session.get("rounds", limit=limit)
@@ -73,11 +73,11 @@ def list_changes(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 @acts_at_once
 def pause(_: Session) -> Change:
-    """Decide nothing until it is resumed, not even repairs; at once, without --execute."""
+    """Stop all decisions, even repairs, until resume; takes effect without --execute."""
     return Change("POST", "pause")
 
 
 @acts
 def resume(_: Session) -> Change:
-    """Decide again, even if a harmful plan has frozen the strategies."""
+    """Decide again, also if the breaker is open because a plan made things worse."""
     return Change("POST", "resume")

@@ -1,4 +1,4 @@
-"""`trimtab why`: explains a round's decision on a bundle or broker, from Redis or by a replay."""
+"""`trimtab why`: explains a round's decision about a bundle or broker, from Redis or a replay."""
 
 from __future__ import annotations
 
@@ -64,13 +64,15 @@ def why(  # noqa: PLR0913 - the options of a command line
         bool, typer.Option("--replay", help="Run the round again from Kafka; needs --round.")
     ] = False,
     kafka: Annotated[str | None, typer.Option(help="Instead of the settings' own.")] = None,
-    query: Annotated[str | None, typer.Option(help="Of a replay, where several match.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Id of the query, if several match the replay.")
+    ] = None,
     output: OutputOption = Output.TABLE,
     context: Context = "",
     config: Config = None,
 ) -> None:
-    """Say why a bundle moved or stayed, or what a broker gave and got; 1 if nothing is kept of it
-    there."""
+    """Say why a bundle moved or stayed, or what a broker gave and got; exit code 1 if nothing
+    is stored about it there."""
     found: Found | None = None
     try:
         with connect(context, config, cluster) as session:

@@ -33,9 +33,11 @@ def conformance(
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="A rule; may be repeated.")] = None,
     logs: Annotated[Path | None, typer.Option(help="Folder for what the broker prints.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="A line each, for programs.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one line for each rule.")
+    ] = False,
 ) -> None:
-    """Play a job against a broker in any language (docs/wire.md); 6 if it breaks a rule."""
+    """Test a broker in any language (docs/wire.md); exit code 6 if it breaks a rule."""
     names = only or list(RULES)
     unknown = [name for name in names if name not in RULES]
     if unknown:

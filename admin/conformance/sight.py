@@ -32,7 +32,7 @@ class Broken(Exception):
 
 
 class Sight:
-    """One broker in one cluster, looked at without changing anything."""
+    """Reads what one broker of one cluster does, and changes nothing."""
 
     def __init__(self, client: redis.Redis, told: Told) -> None:
         self.cluster, self.broker = told.cluster, told.broker

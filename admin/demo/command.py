@@ -29,12 +29,14 @@ def demo(  # noqa: PLR0913 - the options of a command line
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave all running afterwards, until Ctrl-C.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Another fleet of the same kind.")] = None,
-    brokers: Annotated[int | None, typer.Option(help="Instead of 12.")] = None,
-    bundles: Annotated[int | None, typer.Option(help="Instead of 480.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of another fleet of the same kind.")
+    ] = None,
+    brokers: Annotated[int | None, typer.Option(help="How many, instead of 12.")] = None,
+    bundles: Annotated[int | None, typer.Option(help="How many, instead of 480.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Lines instead of a picture.")] = False,
 ) -> None:
-    """Watch the job balance a simulated fleet on an embedded Kafka and Redis; 1 if it did not."""
+    """Watch the job balance a simulated fleet, on its own servers; exit code 1 if it does not."""
     console = Console(stderr=True)
     options = DemoOptions(seconds, start_seconds, keep, seed, brokers, bundles, plain)
     run = Demo(options, console)

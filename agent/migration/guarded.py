@@ -47,7 +47,7 @@ class GuardedPort:
         for name in sorted(wrong):
             if self._is_news(name):
                 log.error(
-                    "the broker names a topic by what is no whole name: it cannot migrate, and no "
+                    "the broker gave a topic without its full name: it cannot migrate, and no "
                     "migration of its bundle is completed",
                     topic=name,
                     bundle=bundle,

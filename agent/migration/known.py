@@ -1,7 +1,7 @@
 """What an agent knows of migrations and of the topics in its bundles.
 
-Only a bundle's owner changes its topics' records, so what was read when the bundle was loaded, and
-what the store answered since, is what stands. Any thread may ask ``green_for``.
+Only a bundle's owner changes the records of its topics. So what the agent read when it loaded the
+bundle, together with the store's answers since, is still true. Any thread may call ``green_for``.
 """
 
 from __future__ import annotations

@@ -52,10 +52,10 @@ def seed(obeyer: Obeyer, now_ms: int, renew: Callable[[], object]) -> set[str]:
 
 
 def look_again(obeyer: Obeyer, renew: Callable[[], object]) -> None:
-    """Stop serving bundles that the records give to others, and take back those that they give to
-    this broker but that it does not hold; raises StoreUnavailable or Closed.
+    """Stop serving the bundles that the records give to other brokers, and claim those that they
+    give to this broker and that it does not serve. Raises StoreUnavailable or Closed.
 
-    A rebuilt store may have got newer records than this broker knew, and lost commands to it.
+    A rebuilt store may have newer records than this broker knew, and may have lost its commands.
     """
     held = obeyer.holdings.bundles()
     records = obeyer.store.records_of(obeyer.cluster, obeyer.broker_id, held)

@@ -29,9 +29,9 @@ _ALL: Final = ["GET", "PUT", "POST", "DELETE"]
 def redirect(  # noqa: PLR0913 - a path
     tenant: str, name: str, topic: str, rest: str, request: Request, context: InContext
 ) -> RedirectResponse:
-    """Send the caller to the broker that serves the topic, as a broker of Pulsar does that does not
-    own it: ``topics unload`` closes it there, and it is opened again. 405 if that broker has not
-    said where it serves its admin paths."""
+    """Redirect the caller to the broker that serves the topic, as a Pulsar broker does if it does
+    not own the topic: ``topics unload`` closes the topic there, and it is opened again. The answer
+    is 405 if that broker has not published where it serves its admin paths."""
     del rest
     domain = request.url.path.split("/")[3]
     answer = context.lookup().lookup(f"{domain}://{tenant}/{name}/{topic}", authoritative=True)

@@ -67,7 +67,7 @@ def _changing(
         float, Query(ge=0, le=MOST_WAIT_S, description="Seconds to wait until it is done.")
     ] = 0.0,
     unchecked: Annotated[
-        bool, Query(description="Do not check it before; the job checks it too.")
+        bool, Query(description="Send it without a check; the job checks it anyway.")
     ] = False,
 ) -> Changing:
     return Changing(context, dry_run, min(wait, context.patience_s), not unchecked)

@@ -34,13 +34,13 @@ def get_status(cluster: str, context: InContext) -> dict[str, Any]:
 
 @own_clusters.post("/{cluster}/pause")
 def pause(cluster: str, how: HowToChange) -> Change:
-    """Decide nothing until it is resumed, not even repairs."""
+    """Stop all decisions, even repairs, until it is resumed."""
     return how.ask(IntentKind.PAUSE, cluster)
 
 
 @own_clusters.post("/{cluster}/resume")
 def resume(cluster: str, how: HowToChange) -> Change:
-    """Decide again, even if a harmful plan has frozen the strategies."""
+    """Decide again, also if the breaker is open because a plan made things worse."""
     return how.ask(IntentKind.RESUME, cluster)
 
 

@@ -54,7 +54,7 @@ def set_isolation(cluster: str, name: str, policy: NewIsolation, how: HowToChang
 
 @own_policies.delete("/isolation/{name}")
 def delete_isolation(cluster: str, name: str, how: HowToChange) -> Change:
-    """End an isolation policy."""
+    """Delete an isolation policy."""
     return how.ask(IntentKind.ISOLATION, cluster, name=name)
 
 
@@ -67,7 +67,7 @@ def set_failure_domain(cluster: str, name: str, members: Members, how: HowToChan
 
 @own_policies.delete("/failure-domains/{name}")
 def delete_failure_domain(cluster: str, name: str, how: HowToChange) -> Change:
-    """End a failure domain."""
+    """Delete a failure domain."""
     return how.ask(IntentKind.FAILURE_DOMAIN, cluster, name=name)
 
 

@@ -24,14 +24,14 @@ class WhatIf(BaseModel, extra="forbid"):
     """How the fleet is to differ: brokers to add, to remove and to drain."""
 
     add: int = Field(default=0, ge=0, le=_MOST_ADDED)
-    like: str = Field(default="", description="The broker that added ones are like.")
+    like: str = Field(default="", description="A broker with the hardware of the added ones.")
     remove: list[str] = []
     drain: list[str] = []
 
 
 @own_sizing.post("/what-if")
 def try_out(cluster: str, change: WhatIf, context: InContext) -> dict[str, Any]:
-    """What the rounds would do with another fleet, and how it would then be used (fractions).
+    """What rounds would do with another fleet, and the usage of its brokers afterwards (fractions).
     Nothing is changed."""
     without = frozenset((*change.remove, *change.drain))
     changed = Changed(change.add, change.like, without)

@@ -22,7 +22,7 @@ class MalformedProperties(ValueError):
 
 
 class Entry(NamedTuple):
-    """A key's value, and its first line."""
+    """The value of a key, and the line at which it begins."""
 
     value: str
     line: int

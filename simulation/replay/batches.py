@@ -54,7 +54,7 @@ class Replay:
     """Whether rounds emit explanation rows; that takes time, and a replay does not read them."""
 
     def start(self, intake: IntakeSettings, defaults: Settings) -> None:
-        """Continue as a job that was started with these settings."""
+        """Continue like a job that was started with these settings."""
         self.intake, self.defaults = intake, defaults
         for cluster in self.clusters.values():
             cluster.defaults = defaults

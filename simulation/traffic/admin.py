@@ -1,19 +1,19 @@
-"""A broker's admin interface: what another cluster asks of it, and what people look at.
+"""A broker's admin interface, for other clusters and for people.
 
-PUT   tenants/T, namespaces/T/N                     they need nothing here: a bundle is enough
+PUT   tenants/T, namespaces/T/N                     accepted; this broker needs only a bundle
 PUT   persistent/T/N/NAME                           a topic; 409 if it is there
 PUT   persistent/T/N/NAME/subscription/S            from its first entry on; 409 if it is there
-DELETE persistent/T/N/NAME                          with all that it has; 412 if it has migrated
+DELETE persistent/T/N/NAME                          the whole topic; 412 if it has migrated
 POST  persistent/T/N/NAME/give-back                 ClusterUrl: end it, unless it took a write
 GET   persistent/T/N/NAME/stats                     messages, backlogs, whether it has migrated
 GET   clusters, brokers/CLUSTER                     its own cluster, and the ids of its brokers
-GET   clusters/CLUSTER                              where that listens
-GET   broker-stats/load-report                      as the agent has sent it last
-All below /admin/v2/. And what `trimtab api` answers of migrations, to find clusters that migrate in
-a circle, but for their waves:
+GET   clusters/CLUSTER                              that cluster's URLs
+GET   broker-stats/load-report                      the agent's newest report
+All paths are below /admin/v2/. One more answers as `trimtab api` does, but without waves, so that
+clusters which migrate in a circle can be found:
 GET   /trimtab/v1/clusters/CLUSTER/migrations
-Topics of ``non-persistent/`` are stored as others are. A topic of another broker is answered with
-307 to that one, as Pulsar does.
+Topics of ``non-persistent/`` are stored like others. For a topic of another broker the answer is a
+307 to that broker, as in Pulsar.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ class Desk:
         return work.astray
 
     def deliver(self, topic: str) -> None:
-        """Send the topic's consumers what they may have; nothing where it is not served now."""
+        """Send the topic's consumers the messages that they may have; nothing if this broker does
+        not serve the topic now."""
         if self.token(topic) is not None:
             self.given[topic] += self.attached.deliver(self.log, topic)
 

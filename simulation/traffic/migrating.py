@@ -235,7 +235,7 @@ class MigratingBroker(TrafficBroker):
             return here is None
 
     def known(self, topic: str) -> Topic:
-        """The topic as it is; raises CannotMigrate."""
+        """The topic that this broker holds; raises CannotMigrate."""
         with self._changing(topic) as known:
             return known
 

@@ -94,7 +94,9 @@ def _generation_in(value: bytes | None, offset: int) -> int:
         reason = f"generation is {generation}, must be below {HIGHEST}"
     except MALFORMED as error:
         reason = str(error)[:_LONGEST]
-    log.warning("a record of no job is left out", topic=GENERATIONS, offset=offset, reason=reason)
+    log.warning(
+        "a record that no job wrote is skipped", topic=GENERATIONS, offset=offset, reason=reason
+    )
     return 0
 
 

@@ -132,7 +132,7 @@ class CommandStream:
         self.rejected += len(useless)
         if useless:
             log.warning(
-                "entries that are no commands for this broker are dropped",
+                "entries that are not commands for this broker are dropped",
                 cluster=self._cluster,
                 broker=self._broker,
                 number=len(useless),

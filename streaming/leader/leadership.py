@@ -74,7 +74,7 @@ class Leadership:
             except Fenced:
                 raise
             except SinkError as error:
-                log.warning("no heartbeat", cause=str(error))
+                log.warning("a heartbeat could not be written", cause=str(error))
 
     def _assert_held(self, claim: Claim) -> None:
         try:
@@ -91,7 +91,7 @@ class Leadership:
             except Fenced:
                 pass
             except SinkError as error:
-                log.warning("no farewell", cause=str(error))
+                log.warning("the end of this driver could not be written", cause=str(error))
             self._claim.close()
         self._shown.set(metrics.LEADER, 0)
 

@@ -69,7 +69,7 @@ class Standby:
                     log.warning("taking over", farewell=self._left)
                     return True
             except (KafkaUnavailable, StoreUnavailable) as error:
-                log.warning("not fit to take over", cause=str(error))
+                log.warning("the standby cannot take over now", cause=str(error))
                 ended.wait(_PAUSE_SECONDS)
         return False
 

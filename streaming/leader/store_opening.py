@@ -110,14 +110,14 @@ class StoreOpener:
         try:
             clusters = sorted(reporting())
         except SinkError as error:
-            log.warning("clusters are looked at later", cause=str(error))
+            log.warning("clusters are checked later", cause=str(error))
             return
         for cluster in clusters:
             try:
                 if not (self._gate.is_open(cluster) or self._gate.was_replicated(cluster)):
                     self.look(cluster)
             except SinkError as error:
-                log.warning("a cluster is looked at later", cluster=cluster, cause=str(error))
+                log.warning("a cluster is checked later", cluster=cluster, cause=str(error))
 
     def open(self, cluster: str) -> None:
         """Return once this job may write; raises Fenced, StoreUnavailable and KafkaUnavailable."""
@@ -245,5 +245,7 @@ class StoreOpener:
         journalled = len(lacking.records) - told
         self._shown.count(metrics.RESTORED, cluster, "journal", by=journalled)
         self._shown.count(metrics.RESTORED, cluster, "brokers", by=told)
-        log.warning("rebuilt", cluster=cluster, from_journal=journalled, from_brokers=told)
+        log.warning(
+            "ownership is rebuilt", cluster=cluster, from_journal=journalled, from_brokers=told
+        )
         self._doubted(cluster, Doubt.STABLE)

@@ -30,7 +30,8 @@ class RejectedReportLog:
         """Broker's key and the field, to the timestamp of the batch that logged it."""
 
     def tell(self, letters: Iterable[DeadLetter], at_ms: int) -> None:
-        """Log the new figures of a batch's dead letters; ``at_ms`` is its timestamp."""
+        """Log each figure of a batch's dead letters that was not logged lately; ``at_ms`` is the
+        batch's timestamp."""
         self._logged = {
             figure: ms for figure, ms in self._logged.items() if 0 <= at_ms - ms < REPEAT_MS
         }
@@ -43,11 +44,11 @@ class RejectedReportLog:
             self._logged[figure] = at_ms
             cluster, _, broker = letter.key.partition("/")
             log.warning(
-                "a load report is not believed",
+                "a load report is rejected as implausible",
                 cluster=cluster,
                 broker=broker,
                 field=letter.field,
                 cause=letter.detail,
             )
         if len(new) > MOST:
-            log.warning("more load reports are not believed", figures=len(new) - MOST)
+            log.warning("further load reports are rejected as implausible", figures=len(new) - MOST)

@@ -184,7 +184,9 @@ class BatchWriter:
             problem = str(error)
         if problem:
             self._shown.count(metrics.UNEXPLAINED_ROUNDS, told.cluster)
-            log.warning("a round is not explained", cluster=told.cluster, cause=problem)
+            log.warning(
+                "explanations of a round are not stored", cluster=told.cluster, cause=problem
+            )
 
     def _keep(self, told: StoredExplanations) -> None:
         assert self.explanations is not None

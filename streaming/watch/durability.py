@@ -35,7 +35,7 @@ class Durability:
             self._shown.set(metrics.DURABLE, is_durable(self._client))
         except Misconfigured as error:
             if not self._told:
-                log.warning("whether Redis is durable is not known", cause=str(error))
+                log.warning("Redis does not say whether it is durable", cause=str(error))
             self._told = True
         except SinkError:
             pass

@@ -55,7 +55,9 @@ class IntentPublisher:
         with self._lock:
             said = Intent(id=self._next(), kind=kind, cluster=cluster, broker=broker, brokers=late)
             self._add(msgspec.structs.replace(said, page=page))
-        log.info("a broker's lease", cluster=cluster, broker=broker, said=kind.value)
+        log.info(
+            "a broker's lease has begun or ended", cluster=cluster, broker=broker, said=kind.value
+        )
 
     def doubt(self, cluster: str, cause: str, level: Doubt) -> None:
         """Announce each change once, and always the first doubt: a predecessor may have had one."""

@@ -100,7 +100,7 @@ class LeaseWatcher:
             except SinkError as error:
                 trouble = str(error)
         if trouble != self._trouble and trouble:
-            log.warning("the watcher waits", cause=trouble)
+            log.warning("leases cannot be watched now", cause=trouble)
         self._trouble = trouble
 
     def _ask(self) -> None:

@@ -40,6 +40,10 @@ class Pruning:
                 pruned = self._pruner.prune(cluster, self._generation())
                 self._pruner.forget_sessions(cluster, self._generation())
             except SinkError as error:
-                log.warning("ended bundles stay", cluster=cluster, cause=str(error))
+                log.warning(
+                    "records of deleted bundles could not be removed",
+                    cluster=cluster,
+                    cause=str(error),
+                )
             else:
                 self._shown.count(metrics.PRUNED, cluster, by=pruned)

@@ -73,7 +73,7 @@ class RelayThread:
                 self._put_off(cluster, error)
             else:
                 if self._troubles.pop(cluster, None) is not None:
-                    log.info("the journal is carried again", cluster=cluster)
+                    log.info("the journal is copied to Kafka again", cluster=cluster)
 
     def _run(self) -> None:
         while not self._ended.wait(_PAUSE_SECONDS):
@@ -96,6 +96,11 @@ class RelayThread:
         self._shown.count(metrics.RELAY_FAILURES, cluster)
         before = self._troubles.get(cluster)
         if before is None or before.cause is not type(error):
-            log.warning("the journal waits", cluster=cluster, cause=f"{error}", error=type(error))
+            log.warning(
+                "the journal cannot be copied to Kafka now",
+                cluster=cluster,
+                cause=f"{error}",
+                error=type(error),
+            )
         pause = 1 if before is None else min(2 * before.pause, _LONGEST_PAUSE)
         self._troubles[cluster] = _Trouble(type(error), pause, pause)

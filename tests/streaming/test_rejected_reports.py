@@ -36,7 +36,7 @@ def test_a_line_names_cluster_broker_field_and_figure() -> None:
         RejectedReportLog().tell([letter()], 0)
     assert lines == [
         {
-            "event": "a load report is not believed",
+            "event": "a load report is rejected as implausible",
             "log_level": "warning",
             "cluster": "c",
             "broker": "b:1",

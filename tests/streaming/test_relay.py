@@ -88,7 +88,9 @@ def test_whatever_one_fails_with_the_others_are_carried_on(
     assert total(shown, "trimtab_relayed_changes", WELL) == 60
     assert 1 < relay.asked[AILING] < 10
     assert total(shown, "trimtab_relay_failures", AILING) == relay.asked[AILING]
-    assert [(each["event"], each["cluster"]) for each in said] == [("the journal waits", AILING)]
+    assert [(each["event"], each["cluster"]) for each in said] == [
+        ("the journal cannot be copied to Kafka now", AILING)
+    ]
 
 
 def test_what_was_mended_is_carried_again_and_said_to_be(
@@ -102,7 +104,7 @@ def test_what_was_mended_is_carried_again_and_said_to_be(
         thread.look()
         thread.look()
     assert total(shown, "trimtab_relayed_changes", AILING) == 5
-    assert [each["event"] for each in said] == ["the journal is carried again"]
+    assert [each["event"] for each in said] == ["the journal is copied to Kafka again"]
 
 
 def test_one_that_fails_for_long_is_asked_now_and_then(thread: RelayThread, relay: Script) -> None:

@@ -171,6 +171,6 @@ def test_the_document_counts_the_commands_that_are_answered_alike() -> None:
     differing = [name for reason in reasons for name in reason["commands"]]
     assert len(differing) == len({*differing})
     assert {*differing} <= script
-    told = f"{len(script)} commands and what Pulsar 4.0.8 answers to each. trimtab answers "
+    told = f"{len(script)} commands and Pulsar 4.0.8's answer to each. trimtab answers "
     told += f"{len(script) - len(differing)} of them"
     assert told in (ROOT / "docs" / "api.md").read_text("utf-8")

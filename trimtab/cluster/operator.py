@@ -1,8 +1,8 @@
 """Operator ② without the engine: a cluster's state, its input, and when a round is due.
 
-A round is due every interval. What cannot wait gets its own round in between: in the batch in which
-it became known, or when its deadline passes. A batch holds at most one round. At intervals the
-whole state goes to the sinks too, for a replay to start from.
+A round is due every interval. What cannot wait gets a round of its own in between: in the batch in
+which it became known, or when its deadline passes. A batch holds at most one round. At intervals
+the sinks also get the whole state, so that a replay can start from it.
 """
 
 from __future__ import annotations

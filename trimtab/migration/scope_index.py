@@ -18,14 +18,15 @@ from trimtab.migration.scopes import scopes_of, whole_topic
 from trimtab.migration.topic_life import MAY_ENLIST
 
 _SPREADS: Final = 2_654_435_769
-"""2^32 by the golden ratio: neighbours on the ring of bundles are far apart on that of shares."""
+"""2^32 divided by the golden ratio. It sends neighbours on the bundles' ring far apart."""
 
 
 def place_of(topic: str) -> int:
-    """Where a topic is on the ring of which a wave has a share; all of its partitions together.
+    """Where a topic is on the ring from which a wave takes its share. All of its partitions are at
+    one place.
 
-    Not where it is on the ring of bundles: a small share of a namespace would be a few bundles of
-    one or two brokers, which would do, and on green get, all of a wave."""
+    This is not the ring of bundles. There, a small share of a namespace would be a few bundles of
+    one or two brokers: these would do all the work of a wave, on blue and on green."""
     return crc32(whole_topic(topic).encode()) * _SPREADS % RING
 
 

@@ -57,7 +57,7 @@ def covers(scope: str, topic: str) -> bool:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether some topic can be in both scopes."""
+    """Whether a topic can be in both scopes."""
     return covers(one, other) or covers(other, one)
 
 

@@ -1,7 +1,8 @@
 """Where a bundle goes: one strategy per file, chosen by name.
 
 A placer is created for one plan. It gets the candidates that passed the filters, at least one, in
-tie order, and returns all that are equally good; the round draws one of them at random.
+tie order, and returns all that are equally good; the round draws one of them at random. A new one
+also needs its line in `PLACERS` and its word in `trimtab.settings.words`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Which bundles strategies must leave alone: pinned ones, and those whose changes wait.
 
-waits(namespace) = its mode, or else the cluster's, is not automatic; or no window is open
+waits(namespace) = its mode is not automatic (the cluster's mode, if it has none), or no window is
+                   open
 """
 
 from __future__ import annotations

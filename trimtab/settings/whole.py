@@ -76,7 +76,8 @@ class Settings:
         return cls().changed(values)
 
     def of(self, kind: type[G]) -> G:
-        """The settings that a shedder brings, by their class; their defaults where it is absent."""
+        """The settings of the shedder that brings the class ``kind``; its defaults if there is no
+        such shedder."""
         return next((each for _, each in self.own if type(each) is kind), kind())
 
     def changed(self, values: Mapping[str, object]) -> Settings:

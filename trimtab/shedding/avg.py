@@ -44,7 +44,8 @@ class AvgHistory:
 
 
 def count_hits(history: AvgHistory, settings: Settings) -> Mapping[str, tuple[int, int]]:
-    """The most hits of any broker, and how many of them make its pair shed."""
+    """By counter: the highest number of hits of any broker, and the number at which its pair
+    sheds."""
     return {
         "low": (history.low.most, settings.avg.low_hits),
         "high": (history.high.most, settings.avg.high_hits),

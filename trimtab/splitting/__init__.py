@@ -1,7 +1,8 @@
 """Where a bundle is split: one algorithm per file, chosen by Pulsar's name for it.
 
 A divider returns the boundaries of the children, none if there is nothing to split. It does not
-check them: `children` does, for all algorithms.
+check them: `children` does, for all algorithms. A new one also needs its line in `DIVIDERS` and its
+word in `trimtab.settings.words`.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ class Histories:
     """Packed histories of shedders that bring their own, by the shedder's name."""
 
     def of(self, strategy: str, kind: type | None = None) -> Any:
-        """A strategy's history, None if it keeps none; ``kind``: the class that it brings."""
+        """The history of a strategy; None if it keeps none. ``kind`` is the class of the history,
+        for a shedder that brings its own."""
         if kind is None:
             return getattr(self, _field(strategy), None)
         packed = self.own.get(strategy)

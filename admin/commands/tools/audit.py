@@ -20,7 +20,7 @@ from trimtab.auditing.auditor import NOTES, Violation
 
 def audit(  # noqa: PLR0913 - the options of a command line
     kafka: Annotated[
-        str | None, typer.Option(help="With the journal; instead of the settings' own.")
+        str | None, typer.Option(help="The one with the journal; default: that of --config.")
     ] = None,
     redis: Annotated[
         str | None,
@@ -29,9 +29,11 @@ def audit(  # noqa: PLR0913 - the options of a command line
             envvar="TRIMTAB_REDIS_URL",
         ),
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Only this one.")] = None,
-    follows: Annotated[bool, typer.Option("--follow", help="Go on until interrupted.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="A line each, for programs.")] = False,
+    cluster: Annotated[str | None, typer.Option(help="Only this cluster.")] = None,
+    follows: Annotated[bool, typer.Option("--follow", help="Continue until interrupted.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one line for each finding.")
+    ] = False,
     config: Config = None,
 ) -> None:
     """Check in the journal that no bundle had two owners; exit code 6 if a rule was broken."""

@@ -50,7 +50,7 @@ def doctor(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what is missing here, each with the next command to type. Exit code 6 if so."""
+    """Say what is missing here, with the next command to type; exit code 6 if anything is."""
     settings, findings = check_settings(config) if config else (None, check_environment())
     if settings is not None:
         kafka = kafka or settings.kafka.bootstrap

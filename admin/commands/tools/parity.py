@@ -11,7 +11,10 @@ from simulation.parity import decision
 
 
 def parity() -> None:
-    """Answer cases of Pulsar's decisions, a JSON line each, from stdin; 1 if one has no answer."""
+    """Answer cases of Pulsar's decisions from stdin, one JSON line each.
+
+    Exit code 1 if a case has no answer.
+    """
     failed = 0
     for line in sys.stdin:
         if line.strip():

@@ -64,15 +64,15 @@ def replay(  # noqa: PLR0913 - the options of a command line
     kafka: Annotated[
         str | None, typer.Option("--kafka", "--bootstrap", help="Instead of the settings' own.")
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Only this one.")] = None,
-    query: Annotated[str | None, typer.Option(help="Id, where batches of several match.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Only this cluster.")] = None,
+    query: Annotated[str | None, typer.Option(help="Id of the query, if several match.")] = None,
     strategy: Annotated[
         str, typer.Option(parser=strategy_of, help="Also show what this strategy would do.")
     ] = "",
     config: Config = None,
 ) -> None:
-    """Run recorded batches again: 0 if rounds and commands come out the same, byte for byte; 1 if
-    they do not; 2 if it cannot be told."""
+    """Run recorded batches again; exit code 0 if rounds and commands come out the same, byte for
+    byte; 1 if they do not; 2 if that cannot be decided."""
     if since.is_number == until.is_number and since.at > until.at:
         raise end("--from is after --to: nothing lies between; exchange the two", USAGE)
     try:

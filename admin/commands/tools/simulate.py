@@ -48,18 +48,20 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     ] = None,
     strategies: Annotated[
         list[str] | None,
-        typer.Option("--strategy", help="shedding, shedding+placement, or none; again for each."),
+        typer.Option("--strategy", help="shedding, shedding+placement, or none; repeatable."),
     ] = None,
-    seed: Annotated[list[int] | None, typer.Option(min=0, help="Again for each.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="From one to another: 1-3.")] = None,
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="A seed; repeatable.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="A range of seeds: 1-3.")] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option("--set", help="noise=0.5, step.factor=4, settings.avg.low_hits=3."),
+        typer.Option("--set", help="A change: noise=0.5, step.factor=4, settings.avg.low_hits=3."),
     ] = None,
-    brokers: Annotated[int | None, typer.Option(help="What if so many more, or fewer.")] = None,
-    hardware: Annotated[str | None, typer.Option(help="What if on others: 1:4.")] = None,
+    brokers: Annotated[
+        int | None, typer.Option(help="Try with this many more brokers; negative: fewer.")
+    ] = None,
+    hardware: Annotated[str | None, typer.Option(help="Try other hardware: 1:4.")] = None,
     lose_domain: Annotated[
-        int | None, typer.Option(min=0, help="What if a failure domain is lost in this cycle.")
+        int | None, typer.Option(min=0, help="Lose a failure domain in this cycle.")
     ] = None,
     curve: Annotated[
         bool,
@@ -71,7 +73,8 @@ def simulate(  # noqa: PLR0913 - the options of a command line
     json: Annotated[
         Path | None, typer.Option(help="Write every run's figures.", callback=_to_write)
     ] = None,
-    processes: Annotated[int, typer.Option(min=1, help="Side by side.")] = os.cpu_count() or 1,
+    processes: Annotated[int, typer.Option(min=1, help="How many runs at a time.")] = os.cpu_count()
+    or 1,
     listed: Annotated[bool, typer.Option("--list", help="List the library.")] = False,
 ) -> None:
     """Run a scenario under strategies, without Kafka, Spark or Redis; compare the results."""

@@ -17,9 +17,9 @@ token_commands = typer.Typer(help="Who may ask the API.", no_args_is_help=True)
 
 @token_commands.command("create")
 def create_token(
-    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    name: Annotated[str, typer.Argument(help="The name of its owner.")],
     role: Annotated[str, typer.Option(help="viewer, operator or admin.")] = "viewer",
-    tenant: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
+    tenant: Annotated[list[str] | None, typer.Option(help="Only this tenant; repeatable.")] = None,
 ) -> None:
     """Make a token: it goes to stderr, once; the entry for the file of --tokens to stdout."""
     if not 0 < len(name) <= LONGEST_NAME:

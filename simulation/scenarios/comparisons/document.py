@@ -117,7 +117,7 @@ def label(name: str, changes: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: what it runs, and what it shows of that."""
+    """One page of results: which scenarios it runs, and which figures it shows."""
 
     file: str
     head: str

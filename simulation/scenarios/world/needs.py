@@ -1,8 +1,8 @@
-"""What a load needs of a broker: of each resource, and as messages and bytes.
+"""What a load takes of a broker's resources, and its messages and bytes.
 
-A load of 1 takes all of what its kind needs most on a broker of the first class. Without kinds the
-processor leads, links follow it, and memory does not. With kinds a broker is as busy as its busiest
-resource, heap memory apart, as Pulsar counts it.
+A load of 1 takes the whole of one resource of a broker of the first class: the one that its kind
+needs most. Without kinds that is the CPU; links are used in proportion to it, and memory is not.
+With kinds a broker's usage is that of its busiest resource without heap memory, as in Pulsar.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRAFFIC: Final = np.array([[5e4], [5e4], [5.12e8], [5.12e8]])
 """(4, 1) messages/s and bytes/s, in and out, of a load of 1: enough for no minimum of Pulsar's
 strategies to hide a gap that their thresholds see."""
 LINK_SHARE: Final = 0.2
-"""The share of its links that a fully busy broker uses: the processor dominates."""
+"""The share of its links that a fully busy broker uses: its CPU is the busiest resource."""
 _LINK: Final = TRAFFIC[THROUGHPUT_IN, 0] * 8 / 1000
 LIMITS: Final = np.array([[800.0], [4096.0], [8192.0], [_LINK / LINK_SHARE], [_LINK / LINK_SHARE]])
 """(5, 1) limits of a broker of the first class: eight processors in percent, heap and direct memory

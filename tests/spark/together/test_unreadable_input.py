@@ -77,7 +77,9 @@ def test_a_poison_record_changes_nothing_else(
         running.stop()
 
     every_poison_is_told_once(running, bad, others)
-    doubted = [line for line in lines if line["event"] == "a load report is not believed"]
+    doubted = [
+        line for line in lines if line["event"] == "a load report is rejected as implausible"
+    ]
     assert {"cpu", "msgRateOut", "numTopics"} <= {line["field"] for line in doubted}
     assert {(line["cluster"], line["broker"]) for line in doubted} == {(CLUSTER, "poisoner:1")}
     replay = running.replayed(batches[-1].query)

@@ -1,4 +1,4 @@
-"""How many bundles are handed over if brokers are emptied one after the other."""
+"""How many hand-overs it takes to empty brokers one after the other."""
 
 from __future__ import annotations
 

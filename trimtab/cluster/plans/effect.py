@@ -40,8 +40,9 @@ def predict_effect(scene: Scene, held: Held) -> Effect:
 
 
 def predict_seconds(moves: int, hand_overs: Sequence[float], settings: Settings) -> float:
-    """How long so many moves take: each round's at the pace of the last ``hand_overs`` (s), or of
-    ``round.move_deadline`` if there were none, and no more a minute than is allowed."""
+    """Seconds that this many moves take. The moves of a round take as long as the median of the
+    last ``hand_overs`` (s), or ``round.move_deadline`` if there were none. ``plans.minute_moves``
+    may make it longer."""
     each = float(np.median(hand_overs)) if len(hand_overs) else settings.round.move_deadline
     rounds = math.ceil(moves / budget(settings))
     allowed = settings.plans.minute_moves

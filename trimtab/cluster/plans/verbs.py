@@ -1,4 +1,4 @@
-"""What people do with kept plans: approve, reject, cancel and undo."""
+"""What a person may do with a kept plan: approve, reject, cancel or undo it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class PoolAccount:
         self.prospect = outlook.prospects[at]
 
     def traded(self, broker: str) -> tuple[int, int]:
-        """How many bundles the plan takes off a broker, and how many it gives it."""
+        """How many bundles the plan takes off a broker, and how many it gives to that broker."""
         scene = self._scene
         return len(scene.given.get(broker, ())), len(scene.gotten.get(broker, ()))
 

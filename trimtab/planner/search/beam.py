@@ -36,8 +36,8 @@ class _State(NamedTuple):
 def search_beam(
     ground: Ground, keeps: list[int], width: float, depth: int
 ) -> list[tuple[BoardMove, ...]]:
-    """The best plans with 1, 2, ... ``depth`` moves; stops at the first with a range of at most
-    ``width``."""
+    """Find the best plan of 1 move, of 2, and so on up to ``depth``. Stop at the first plan whose
+    range is at most ``width``."""
     search = _Search(ground, keeps, width, depth)
     beam = [search.first]
     found = []

@@ -74,7 +74,7 @@ class Places:
         self._planned: Counter[str] = Counter()
 
     def free(self, row: int) -> bool:
-        """Whether the namespace of a bundle may have one more."""
+        """Whether the namespace of a bundle may have one more bundle."""
         namespace = self._namespace(row)
         size = self._sizes.get(namespace)
         return size is not None and size + self._planned[namespace] < self._most
