@@ -28,12 +28,13 @@ from trimtab.load_model.estimating.estimates import Keys, Samples, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
-from trimtab.load_model.in_transit import arriving
+from trimtab.load_model.in_transit import find_arriving
 from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.odds import bound
 from trimtab.load_model.resources.costs import kinds
 from trimtab.load_model.resources.excess import count_held
-from trimtab.load_model.resources.learn_needs import ByKey, Terms, learn_needs
+from trimtab.load_model.resources.expect_reports import ByKey
+from trimtab.load_model.resources.learn_needs import Terms, learn_needs
 from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.own_use import doubted_part, find_unusual, leave_out_doubted
 from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of, weight_of
@@ -88,6 +89,8 @@ class _Bundles(NamedTuple):
     """(m,) the view's row of each key."""
     traffic: float
     """Bytes/s of all together."""
+    arriving: Floats
+    """(n,) total size of further bundles, on their way to each broker, that no broker reports."""
 
 
 def observe_fleet(
@@ -102,7 +105,10 @@ def observe_fleet(
     known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
     history = _sampled(replace(past, estimates=known), samples, settings, view.now_ms)
     history = learn_costs(view.brokers, history, settings)
-    bundles = _Bundles(samples.keys, order, float(traffic.sum()))
+    arriving = find_arriving(
+        history.sent, view.brokers.names, samples.keys, history.estimates, view.now_ms
+    )
+    bundles = _Bundles(samples.keys, order, float(traffic.sum()), arriving)
     fleet, full = _predict(view, bundles, history, settings)
     if compete(view.brokers, settings.weights):
         terms = Terms(
@@ -118,9 +124,7 @@ def observe_fleet(
             full = fleet.size
         takes = _takes(view, needs, (fleet.size * fleet.whole, full * fleet.whole), settings)
         if takes is not None:
-            parts = _find_arriving(view, bundles, history) / max(float(full.sum()), _TINY)
-            takes = takes.joined_by(parts)
-        if takes is not None:
+            takes = takes.joined_by(arriving / max(float(full.sum()), _TINY))
             fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
     elif len(past.needs.keys):
         history = replace(history, needs=Needs(spells=past.needs.spells))
@@ -187,15 +191,9 @@ def _find_hosts(
     gain = np.maximum(whole * cost_of(brokers, history), _TINY)
     rest = np.array([history.unexplained[name] for name in brokers.names])
     doubted = _find_doubted(brokers, history, rest, settings)
-    hosts = Hosts(rest + gain * _find_arriving(view, bundles, history), gain, view.intended)
+    hosts = Hosts(rest + gain * bundles.arriving, gain, view.intended)
     full = hosts.usage(size)
     return hosts._replace(rest=hosts.rest + leave_out_doubted(full, doubted) - full)
-
-
-def _find_arriving(view: View, bundles: _Bundles, history: PlannerHistory) -> Floats:
-    """(n,) total size of the bundles on their way to each broker that none reports."""
-    names, now_ms = view.brokers.names, view.now_ms
-    return arriving(history.sent, names, bundles.keys, history.estimates, now_ms)
 
 
 def _find_doubted(

@@ -29,7 +29,7 @@ def send_off(sent: Sent, moves: Mapping[str, str], now_ms: int) -> dict[str, tup
     return kept | {bundle: (to, now_ms) for bundle, to in moves.items()}
 
 
-def arriving(
+def find_arriving(
     sent: Sent, brokers: Sequence[str], keys: Keys, estimates: Estimates, now_ms: int
 ) -> Floats:
     """(n,) total size of the unreported bundles that were sent to each of ``brokers``; ``keys`` are
