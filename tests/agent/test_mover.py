@@ -849,12 +849,21 @@ def test_a_topic_is_enlisted_again_once_its_broker_has_opened_it(place: Place) -
     assert place.store.marks["n", BUNDLE] == 0
 
 
-def test_a_bundle_whose_topics_cannot_be_restored_is_not_loaded(place: Place) -> None:
+@pytest.mark.parametrize(
+    ("kind", "step", "cause"),
+    [
+        pytest.param("failing", "terminate", "cannot terminate", id="the broker refuses a step"),
+        pytest.param("defects", "terminate one", "ValueError: terminate one", id="its code fails"),
+    ],
+)
+def test_a_bundle_whose_topics_cannot_be_restored_is_not_loaded(
+    place: Place, kind: str, step: str, cause: str
+) -> None:
     place.storage.topic(ONE)
     place.migrate()
     place.look()
-    place.broker.failing = ["terminate"]
-    with pytest.raises(CannotLoad, match="cannot terminate"):
+    setattr(place.broker, kind, [step])
+    with pytest.raises(CannotLoad, match=cause):
         place.mover.resume(BUNDLE, lambda: None)
 
 
@@ -1122,15 +1131,6 @@ def test_an_error_of_the_store_is_no_defect_of_the_broker(
     monkeypatch.setattr(place.store, "change", fail)
     with pytest.raises(lost):
         place.look()
-
-
-def test_a_bundle_is_not_loaded_whose_topics_the_broker_cannot_restore(place: Place) -> None:
-    place.storage.topic(ONE)
-    place.migrate()
-    place.look()
-    place.broker.defects = ["terminate one"]
-    with pytest.raises(CannotLoad, match="ValueError: terminate one"):
-        place.mover.resume(BUNDLE, lambda: None)
 
 
 def test_topics_go_on_while_the_broker_cannot_list_them(place: Place) -> None:
