@@ -62,8 +62,9 @@ def wave(migration: Mapping[str, Any]) -> str:
     return f"{migration['wave'] + 1} of {len(migration['waves']) + 1}"
 
 
-def why(migration: Mapping[str, Any]) -> str:
-    """What a migration waits for, or why it was paused or rolled back; empty if nothing is said."""
+def why(migration: Mapping[str, Any], lost: int = 0) -> str:
+    """What a migration waits for, or why it was paused or rolled back; empty if nothing is known.
+    ``lost``: topics whose records are lost, of which the text then tells instead."""
     said = migration["why"]
     if migration["stopped"]:
         return f"paused by its gate: {said}"
@@ -71,7 +72,7 @@ def why(migration: Mapping[str, Any]) -> str:
         return f"paused by a person{said and f': {said}'}"
     if migration["state"] == "running" and said:
         return f"the next wave waits: {said}"
-    if migration["state"].startswith("roll") and said:
+    if migration["state"].startswith("roll") and said and not lost:
         return f"rolled back: {said}"
     return str(said)
 
@@ -104,7 +105,7 @@ def _obstacles(told: Told) -> Iterator[str]:
     if it["apart"]:
         more = f" and {len(it['apart']) - NAMED} more" if len(it["apart"]) > NAMED else ""
         yield f"left where they had migrated to before: {', '.join(it['apart'][:NAMED])}{more}"
-    if said := why(it):
+    if said := why(it, told["lost"]):
         yield said
     if it["state"] == "paused" and total["replicating"]:
         topics = format_count(total["replicating"], "topic")

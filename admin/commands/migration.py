@@ -154,7 +154,7 @@ def status(session: Session, migration: OptionalMigration = "") -> Shown:
         return Shown(found, rows, {"namespace": text, **_COUNTS}, notes=said)
     all_of_them = session.get("migrations")
     rows = [
-        {**each["total"], **each, **it, "wave": wave(it), "why": why(it)}
+        {**each["total"], **each, **it, "wave": wave(it), "why": why(it, each["lost"])}
         for each in all_of_them
         for it in (each["migration"],)
     ]

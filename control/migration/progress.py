@@ -48,6 +48,8 @@ class Told:
     """
     bundles: tuple[WaitingBundle, ...]
     """The first bundles that it waits for, if it stands still."""
+    lost: int = 0
+    """Topics whose records the store lost before a rollback, at least; 0 if none are known."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -200,7 +202,8 @@ def tell(
     stands = moves and 0 < migration.moved <= now_ms - STILL_MS
     still = migration.moved if stands else 0
     bundles = waiting(migration, now_ms)
-    return Told(migration, total, total.left, namespaces, known, still, bundles)
+    lost = count_lost(migration)
+    return Told(migration, total, total.left, namespaces, known, still, bundles, lost)
 
 
 def report(told: Told, topics: Topics, most: int) -> Report:
@@ -229,7 +232,7 @@ def report(told: Told, topics: Topics, most: int) -> Report:
         tuple(failing[:most]),
         tuple(waiting[:most]),
         cut,
-        count_lost(migration),
+        told.lost,
     )
 
 

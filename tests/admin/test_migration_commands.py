@@ -334,8 +334,10 @@ def test_a_report_says_how_many_records_are_lost_before_it_says_that_all_is_well
     )
     assert report(tell(back, Counted(Counts()), NOW), Topics(), 5).lost == 0
     after = advance(back, (Counts(migrated=1, stays=1),), 0, NOW)
-    lost = report(tell(after, Counted(Counts()), NOW), Topics(), 5).lost
-    assert lost == 2
+    told = tell(after, Counted(Counts()), NOW)
+    lost = report(told, Topics(), 5).lost
+    assert lost == told.lost == 2
+    assert why(msgspec.to_builtins(after), lost).startswith("the store has lost the records of 2")
     assert migration._say_well(lost) == (
         "the records of 2 topics or more are lost: nothing is known of those"
     )

@@ -33,7 +33,7 @@ class Mark(NamedTuple):
 
 
 def mark_of(migration: Migration, total: Counts) -> Mark:
-    """How far it has come if its topics stand at ``total``."""
+    """How far a migration has come if the counts of its topics are ``total``."""
     done = total.attempts - total.errors
     return Mark(migration.state, migration.wave, migration.unseen, total.topics, done)
 
@@ -127,9 +127,11 @@ def _say_lost(before: Counts, now: Counts) -> str:
 
 
 def count_lost(migration: Migration) -> int:
-    """How many topics' records the store lost before a rollback, or more; 0: none, as is known.
+    """At least how many topics' records the store lost before a rollback; 0 if none are known.
 
-    What a migration remembers has no member for it but the reason."""
+    It is read from ``why``, which `advance` wrote: a member of its own would change the form of a
+    migration, which jobs, brokers and replays of several versions read. The number cannot be
+    counted again, because the counts before the loss are gone."""
     said = migration.why.removeprefix(_HAS_LOST)
     return 0 if said == migration.why else int(said.partition(" ")[0])
 

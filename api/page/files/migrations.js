@@ -50,7 +50,7 @@ const openOnes = () =>
 const summaryOf = (id) =>
   byId("migration-list").querySelector(`[data-id="${CSS.escape(id)}"] summary`);
 
-function card({ migration, total, left, namespaces, ends, bundles }, open) {
+function card({ migration, total, left, namespaces, ends, bundles, lost }, open) {
   const topics = left + total.migrated;
   const names = Object.keys(namespaces).sort();
   return el(`li.plan.${migration.state}`, {},
@@ -67,18 +67,19 @@ function card({ migration, total, left, namespaces, ends, bundles }, open) {
       total.stays > total.began ? `${number(total.stays - total.began)} stay there` : "",
       end(migration, ends),
     ].filter(Boolean).join(", ")),
-    why(migration) && el("p", {}, why(migration)),
+    why(migration, lost) && el("p", {}, why(migration, lost)),
     bundles.length > 0 && el("p", {}, `It waits for ${bundles.map(waited).join(", ")}`),
     names.length > 0 && el("details", { "data-id": migration.id, open: open.has(migration.id) },
       el("summary", {}, some(names.length, "namespace")),
       el("ul.shares", {}, ...names.map((name) => namespace(name, namespaces[name])))));
 }
 
-/** What it waits for, or why it was paused or rolled back. */
-function why({ state, stopped, why: text }) {
+/** What it waits for, or why it was paused or rolled back, or that records of `lost` topics are lost. */
+function why({ state, stopped, why: text }, lost) {
   if (stopped) return `Paused by its gate: ${text}`;
   if (state === "paused") return `Paused by a person${text && `: ${text}`}`;
   if (state === "running" && text) return `The next wave waits: ${text}`;
+  if (lost) return text[0].toUpperCase() + text.slice(1);
   return text && `Rolled back: ${text}`;
 }
 
