@@ -27,6 +27,7 @@ HALF_LIFE_S: Final = 1800.0
 TARGET: Final = 0.05
 MEAN: Final = 0.45
 """Usage of every broker."""
+_NAMESPACES: Final = 10
 _FARTHEST: Final = 20.0
 """Cap on the logarithm of a load's factor: Student's t has no bounds."""
 _NOISES: Final = (
@@ -57,13 +58,15 @@ def count_false_plans(noise: Noise, minutes: int, *, warm_up: int = 0) -> int:
     rng = np.random.default_rng(noise.seed)
     level, where = _balanced(noise, rng)
     keys, n = np.arange(len(level), dtype=np.uint64), noise.brokers
+    namespace = np.arange(len(level)) % _NAMESPACES
     limit, k = bound(len(keys), INTERVAL_S, 1.0), deviations(n, INTERVAL_S, 1.0)
     drawn, fresh = _draw(noise, rng), (1.0 - noise.rho**2) ** 0.5
     known, plans, asked = Estimates(), 0, -np.inf
     for minute in range(1, minutes + warm_up + 1):
         traffic = level * np.exp(np.clip(noise.sigma * drawn, -_FARTHEST, _FARTHEST))
         at_ms = np.full(len(keys), minute * INTERVAL_S * 1000, np.int64)
-        known = follow_samples(known, Samples(keys, traffic, at_ms), HALF_LIFE_S, limit)
+        samples = Samples(keys, traffic, at_ms, namespace)
+        known = follow_samples(known, samples, HALF_LIFE_S, limit)
         drawn = noise.rho * drawn + fresh * _draw(noise, rng)
         if known.known and _asks(known, where, n, k):
             apart = (minute - asked) * INTERVAL_S > HALF_LIFE_S

@@ -101,7 +101,8 @@ def observe_fleet(
     order = np.argsort(keys)
     traffic = traffic_of(view.bundles.stats)
     reported_ms = view.brokers.reported_ms[view.bundles.owner]
-    samples = Samples(keys[order], traffic[order], reported_ms[order])
+    namespace = view.bundles.namespace[order]
+    samples = Samples(keys[order], traffic[order], reported_ms[order], namespace)
     known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
     history = _sampled(replace(past, estimates=known), samples, settings, view.now_ms)
     history = learn_costs(view.brokers, history, settings)

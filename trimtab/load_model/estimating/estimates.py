@@ -173,11 +173,13 @@ class Estimates:
 
 
 class Samples(NamedTuple):
-    """(m,) columns, ascending by ``keys``: bytes/s, and when they were reported."""
+    """(m,) columns, ascending by ``keys``: bytes/s, when they were reported, and the row of each
+    bundle's namespace, if namespaces are known."""
 
     keys: Keys
     traffic: Floats
     at_ms: Ints
+    namespace: Ints | None = None
 
 
 def take_rows(all_of: Estimates, at: Ints) -> Estimates:

@@ -12,11 +12,13 @@ shift    = when a sum of z passes the bound (`trimtab.load_model.estimating.runs
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
+from trimtab.load_model.estimating.drifts import find_drifts
 from trimtab.load_model.estimating.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.estimating.events import Leaps, draw_leaps
 from trimtab.load_model.estimating.noise import Noise, count_outliers, learn_noise
@@ -47,7 +49,8 @@ def add_sample(
     counted = news | first
     if not counted.any():
         return old
-    found = _compare(old, shares, first, news)
+    found = _compare(old, samples, shares, first, news)
+    old = found.old
     believed = _believe(old, found, bound)
     shift = _find_shifts(old, found, believed, bound)
     shifted, noise = shift.shifted, found.noise
@@ -85,6 +88,8 @@ def _scale(level: Floats, shares: Floats, others: Bools) -> float:
 class _Compared(NamedTuple):
     """(m,) samples beside the levels before them; ``news``: whose sample counts, not its first."""
 
+    old: Estimates
+    """The estimates before, with what namespaces have drifted since."""
     shares: Floats
     news: Bools
     tiny: float
@@ -96,16 +101,35 @@ class _Compared(NamedTuple):
     z: Floats
 
 
-def _compare(old: Estimates, shares: Floats, first: Bools, news: Bools) -> _Compared:
+def _compare(
+    old: Estimates, samples: Samples, shares: Floats, first: Bools, news: Bools
+) -> _Compared:
     tiny = _TINY * float(shares.mean())
     before = np.where(first, shares, find_level_before_run(old))
     residual = np.log((shares + tiny) / (before + tiny))
     common = float(np.median(residual[news])) if news.any() else 0.0
     residual -= common
+    if samples.namespace is not None and news.any():
+        drifts = find_drifts(residual, news, samples.namespace)
+        if drifts is not None:
+            residual -= drifts
+            before *= np.exp(drifts)
+            old = _drifted(old, drifts)
     earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
     noise = learn_noise(old, residual, earlier, news)
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
-    return _Compared(shares, news, tiny, before, residual, common, noise, z)
+    return _Compared(old, shares, news, tiny, before, residual, common, noise, z)
+
+
+def _drifted(old: Estimates, drifts: Floats) -> Estimates:
+    scale = np.exp(drifts)
+    return replace(
+        old,
+        level=np.minimum(old.level * scale, 1.0),
+        rise=old.rise * scale,
+        fall=old.fall * scale,
+        last=old.last * scale,
+    )
 
 
 class _Believed(NamedTuple):
