@@ -58,7 +58,7 @@ def count_false_plans(noise: Noise, minutes: int, *, warm_up: int = 0) -> int:
     rng = np.random.default_rng(noise.seed)
     level, where = _balanced(noise, rng)
     keys, n = np.arange(len(level), dtype=np.uint64), noise.brokers
-    namespace = np.arange(len(level)) % _NAMESPACES
+    namespace = np.arange(len(level), dtype=np.int32) % _NAMESPACES
     limit, k = bound(len(keys), INTERVAL_S, 1.0), deviations(n, INTERVAL_S, 1.0)
     drawn, fresh = _draw(noise, rng), (1.0 - noise.rho**2) ** 0.5
     known, plans, asked = Estimates(), 0, -np.inf

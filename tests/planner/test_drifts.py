@@ -13,7 +13,7 @@ from trimtab.load_model.odds import bound
 
 NAMESPACES, EACH = 10, 12
 COUNT = NAMESPACES * EACH
-NAMESPACE = np.arange(COUNT) % NAMESPACES
+NAMESPACE = np.arange(COUNT, dtype=np.int32) % NAMESPACES
 FIRST = NAMESPACE == 0
 HALF_LIFE_S = 1800.0
 NOISE = 0.1

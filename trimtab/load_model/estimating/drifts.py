@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Bools, Floats, Ints
+from trimtab.arrays import Bools, Counts, Floats
 
 _FEWEST: Final = 6
 """Bundles of a namespace that tell of a drift. Lower: chance in a few makes one; higher: small
@@ -29,7 +29,7 @@ _MOST: Final = 0.25
 minutes is followed late; higher: tenants' bursts are believed at once."""
 
 
-def find_drifts(residual: Floats, news: Bools, namespace: Ints) -> Floats | None:
+def find_drifts(residual: Floats, news: Bools, namespace: Counts) -> Floats | None:
     """(m,) by how much each bundle's logarithm has drifted with its namespace; None if none has.
 
     ``residual``: (m,) of the samples' logarithms; ``news``: (m,) whether there is one;

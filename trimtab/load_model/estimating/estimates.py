@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.arrays import Bools, Floats, Ints
+from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.load_model.estimating.noise_memory import MOST, remaining, true_variance
 from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
 from trimtab.load_model.odds import DRIFT, together
@@ -179,7 +179,7 @@ class Samples(NamedTuple):
     keys: Keys
     traffic: Floats
     at_ms: Ints
-    namespace: Ints | None = None
+    namespace: Counts | None = None
 
 
 def take_rows(all_of: Estimates, at: Ints) -> Estimates:
