@@ -38,7 +38,7 @@ def test_every_answer_is_asked_of_a_full_store(redis_server: RedisServer) -> Non
         client.config_resetstat()
         answer, ratio = why.answer_figures(redis_server.url, client, told)
         calls = client.info("commandstats")
-    assert written.says.startswith(f"Redis takes a round's {len(told.subjects)} explanations")
+    assert written.says.startswith(f"Redis stores a round's {len(told.subjects)} explanations")
     assert f"from 3 rounds of {len(told.subjects)} subjects" in answer.says
     # Two bare ones, and two of each answer: on the open connection and on one of its own.
     assert calls["cmdstat_hget"]["calls"] == why.ANSWERS * (2 + 2 + 2)
