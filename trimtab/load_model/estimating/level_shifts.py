@@ -113,22 +113,23 @@ def _compare(
         drifts = find_drifts(residual, news, samples.namespace)
         if drifts is not None:
             residual -= drifts
-            before *= np.exp(drifts)
-            old = _drifted(old, drifts)
+            factor = np.exp(drifts)
+            before *= factor
+            old = _follow_drifts(old, factor)
     earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
     noise = learn_noise(old, residual, earlier, news)
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
     return _Compared(old, shares, news, tiny, before, residual, common, noise, z)
 
 
-def _drifted(old: Estimates, drifts: Floats) -> Estimates:
-    scale = np.exp(drifts)
+def _follow_drifts(old: Estimates, factor: Floats) -> Estimates:
+    """``old`` with each bundle's levels multiplied by its ``factor``, (m,)."""
     return replace(
         old,
-        level=np.minimum(old.level * scale, 1.0),
-        rise=old.rise * scale,
-        fall=old.fall * scale,
-        last=old.last * scale,
+        level=np.minimum(old.level * factor, 1.0),
+        rise=old.rise * factor,
+        fall=old.fall * factor,
+        last=old.last * factor,
     )
 
 
