@@ -69,6 +69,11 @@ class Exposition:
         if live := self._child(metric, Histogram, labels):
             live.observe(value)
 
+    def begin(self, metric: Metric, *labels: str) -> None:
+        """Show a histogram before its first observation: to Prometheus, a series that is new has
+        not increased."""
+        self._child(metric, Histogram, labels)
+
     def timed(self, metric: Metric, *labels: str) -> AbstractContextManager[object]:
         """Observe how long the block takes, whether it succeeds or not."""
         live = self._child(metric, Histogram, labels)

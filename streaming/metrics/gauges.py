@@ -91,6 +91,7 @@ def _show_trouble(shown: Exposition, record: RoundRecord) -> None:
 
 def _show_settled(shown: Exposition, record: RoundRecord) -> None:
     cluster = record.cluster
+    shown.begin(metrics.PREDICTION_ERROR, cluster)
     for move in record.settled:
         for forecast in (move.left, move.joined):
             error = abs(forecast.realised - forecast.predicted)

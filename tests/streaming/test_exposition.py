@@ -138,6 +138,8 @@ def test_a_round_shows_what_came_of_moves_and_the_breaker() -> None:
     first = it.round(5)
     show_round(shown, first)
     assert value(shown, "trimtab_breaker_open", cluster="c") == 0
+    # Prometheus must see the series at 0, or its board misses the first errors.
+    assert value(shown, "trimtab_prediction_error_ratio_count", cluster="c") == 0
     it.land([move.bundle for move in first.moves])
     it.reports(50, a=45.0, b=190.0)
     it.round(60)
