@@ -74,8 +74,8 @@ def begin(api: TestClient, here: str, url: str, **more: object) -> Any:
 
 
 def stored(api: TestClient, path: str) -> list[Any]:
-    """The migrations at ``path`` as they are stored: what else is told of one may change with time
-    alone, as that it stands still."""
+    """The migrations at ``path`` as they are stored: what else the answer says changes with time
+    alone, as that one stands still."""
     return [each["migration"] for each in api.get(path).json()]
 
 
