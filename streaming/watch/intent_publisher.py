@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -20,6 +20,8 @@ log = structlog.get_logger()
 
 _NAMES: Final = 1000
 """Most brokers in one intent: with the longest names it stays below a topic's record limit."""
+_NAMED: Final = 5
+"""Most brokers that a log line names: a job that starts finds the leases of the whole fleet."""
 
 
 class IntentPublisher:
@@ -43,11 +45,15 @@ class IntentPublisher:
         told += [(broker, ()) for broker in brokers[1:]]
         for number, (broker, page) in enumerate(told, 1):
             self._broker(IntentKind.BROKER_LOST, cluster, broker, page, number)
+        if brokers:
+            _tell("leases have ended", cluster, brokers)
 
-    def joined(self, cluster: str, brokers: Iterable[str]) -> None:
+    def joined(self, cluster: str, brokers: Sequence[str]) -> None:
         """Announce brokers that hold leases which they did not hold before."""
         for broker in brokers:
             self._broker(IntentKind.BROKER_JOINED, cluster, broker)
+        if brokers:
+            _tell("leases have begun", cluster, brokers)
 
     def _broker(
         self, kind: IntentKind, cluster: str, broker: str, late: tuple[str, ...] = (), page: int = 0
@@ -55,9 +61,6 @@ class IntentPublisher:
         with self._lock:
             said = Intent(id=self._next(), kind=kind, cluster=cluster, broker=broker, brokers=late)
             self._add(msgspec.structs.replace(said, page=page))
-        log.info(
-            "a broker's lease has begun or ended", cluster=cluster, broker=broker, said=kind.value
-        )
 
     def doubt(self, cluster: str, cause: str, level: Doubt) -> None:
         """Announce each change once, and always the first doubt: a predecessor may have had one."""
@@ -112,3 +115,7 @@ class IntentPublisher:
                 generation=self._generation(),
             )
         )
+
+
+def _tell(event: str, cluster: str, brokers: Sequence[str]) -> None:
+    log.info(event, cluster=cluster, number=len(brokers), first=brokers[:_NAMED])
