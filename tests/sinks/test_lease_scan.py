@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
+
 import pytest
 import redis
 
@@ -91,3 +94,78 @@ def test_a_record_that_cannot_be_read_hides_no_other_owner(
     client.hset(ownership_key(cluster), "t/n/0x80000000_0xffffffff", OWNED)
 
     assert LeaseScan(client).owners(cluster) == ({"a:1"}, (told,))
+
+
+def hold(client: redis.Redis, cluster: str, brokers: Iterable[str]) -> None:
+    """Give brokers leases that outlive the test, and note their sessions."""
+    keep_alive(client, cluster, brokers)
+    client.hset(sessions_key(cluster), mapping=dict.fromkeys(brokers, "1 1"))
+
+
+def test_nothing_has_changed_while_exactly_the_known_hold_leases(
+    client: redis.Redis, cluster: str
+) -> None:
+    let_in(client, cluster, GENERATION)
+    hold(client, cluster, ["a:1", "b:1"])
+    client.hset(sessions_key(cluster), "dead:1", "1 1")
+    scan = LeaseScan(client)
+    assert scan.changed({cluster: {"a:1", "b:1"}}, GENERATION) == set()
+    for known in ({"a:1"}, {"a:1", "b:1", "c:1"}, {"a:1", "c:1"}, set[str]()):
+        assert scan.changed({cluster: known}, GENERATION) == {cluster}
+
+
+def test_an_empty_cluster_has_not_changed(client: redis.Redis, cluster: str) -> None:
+    let_in(client, cluster, GENERATION)
+    assert LeaseScan(client).changed({cluster: set()}, GENERATION) == set()
+
+
+def test_each_cluster_changes_for_itself(client: redis.Redis, cluster: str) -> None:
+    known, names = {}, [f"{cluster}-{number}" for number in range(5)]
+    for name in names:
+        let_in(client, name, GENERATION)
+        hold(client, name, ["a:1"])
+        known[name] = {"a:1"}
+    lost, joined, closed, damaged, _ = names
+    client.delete(lease_key(lost, "a:1"))
+    hold(client, joined, ["b:1"])
+    client.hset(open_key(closed), "generation", GENERATION + 1)
+    client.delete(sessions_key(damaged))
+    client.set(sessions_key(damaged), "no hash")
+    assert LeaseScan(client).changed(known, GENERATION) == {lost, joined, closed, damaged}
+
+
+def test_one_that_joins_a_large_fleet_is_found_and_then_read(
+    client: redis.Redis, cluster: str
+) -> None:
+    """Its note may lie on any page; what found it reads no further until it was read."""
+    let_in(client, cluster, GENERATION)
+    fleet = [f"b-{number:05}:1" for number in range(9_000)]
+    hold(client, cluster, fleet)
+    scan, known = LeaseScan(client), set(fleet)
+    hold(client, cluster, ["new:1"])
+    looks = (scan.changed({cluster: known}, GENERATION) for _ in range(20))
+    assert {cluster} in looks
+    found = scan.alive(cluster, GENERATION, known)
+    assert found is not None
+    assert "new:1" in found
+
+
+def test_what_has_not_changed_is_what_is_read(client: redis.Redis, cluster: str) -> None:
+    """The cheap question against the dear one, over a random history."""
+    let_in(client, cluster, GENERATION)
+    draws, known = random.Random(7), set[str]()
+    scan, changes = LeaseScan(client), 0
+    for _ in range(200):
+        for number in range(draws.choice((0, 0, 1, 3))):
+            broker = f"{draws.randrange(12)}-{number}:1"
+            if draws.random() < 0.5:
+                hold(client, cluster, [broker])
+            else:
+                client.delete(lease_key(cluster, broker))
+        changed = scan.changed({cluster: known}, GENERATION) == {cluster}
+        held = scan.alive(cluster, GENERATION, known)
+        assert held is not None
+        assert changed == (held.keys() != known)
+        changes += changed
+        known = set(held)
+    assert 50 < changes < 190

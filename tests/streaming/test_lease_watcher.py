@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import msgspec
@@ -43,6 +43,8 @@ class World:
     generation: int = 5
     read: int = 0
     """Times that all records were read."""
+    asked: int = 0
+    """Times that it was asked what is left of leases."""
     sent: list[Outgoing] = field(default_factory=list)
     vouched: list[tuple[str, int]] = field(default_factory=list)
     """Clusters in which the server's clock was said to be right, and at what time."""
@@ -62,12 +64,17 @@ class World:
         self.read += 1
         return Owners(set(self.owning), self.unreadable)
 
+    def changed(self, known: Mapping[str, Set[str]], generation: int) -> set[str]:
+        is_open = self.open_to == generation
+        return {each for each, held in known.items() if held != self.leases or not is_open}
+
     def alive(
         self,
         cluster: str,  # noqa: ARG002 - the Protocol's
         generation: int,
         known: Iterable[str],  # noqa: ARG002 - the Protocol's
     ) -> dict[str, float] | None:
+        self.asked += 1
         held = {broker: self.left.get(broker, 8.0) for broker in self.leases}
         return held if self.open_to == generation else None
 
@@ -159,6 +166,37 @@ def test_those_that_are_late_are_named_once_a_look_and_a_thousand_at_once() -> N
     ]
     assert sorted(name for each in told for name in each.brokers) == fleet
     assert max(len(record.value) for record in world.sent) < 1 << 20
+
+
+def test_a_fleet_that_does_not_change_is_rarely_asked_what_is_left_of_its_leases() -> None:
+    world = settled(leases={"a:1", "b:1"})
+    world.asked = 0
+    world.look(100)
+    assert world.asked == 5
+
+
+def test_how_long_leases_last_is_learnt_of_a_fleet_that_does_not_change() -> None:
+    world = settled(leases={"a:1", "b:1"}, left={"b:1": 4.0})
+    world.left = {"b:1": 8.0}
+    world.look(20)
+    world.leases, world.left = {"b:1"}, {"b:1": 4.0}
+    world.look()
+    (lost,) = (msgspec.json.decode(record.value, type=Intent) for record in world.sent)
+    assert (lost.broker, lost.brokers) == ("a:1", ("b:1",))
+
+
+def test_a_log_line_names_some_of_those_whose_leases_have_changed_and_counts_all() -> None:
+    fleet = {f"b-{number}:1" for number in range(7)}
+    with capture_logs() as told:
+        world = settled(leases=fleet)
+        world.leases = {"new:1"}
+        world.look()
+    leases = [line for line in told if line["event"].startswith("leases")]
+    assert [(line["event"], line["number"], len(line["first"])) for line in leases] == [
+        ("leases have begun", 7, 5),
+        ("leases have ended", 7, 5),
+        ("leases have begun", 1, 1),
+    ]
 
 
 def test_later_each_change_is_said_once() -> None:

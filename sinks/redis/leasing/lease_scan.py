@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import redis
@@ -44,6 +44,50 @@ class LeaseScan:
         """Confirm in Redis, for each cluster, that the server's clock agrees with the driver's."""
         calls = [([clock_key(cluster)], [str(server_ms)]) for cluster in clusters]
         run_for_each(self._client, vouch_script(), calls)
+
+    def changed(self, known: Mapping[str, Set[str]], generation: int) -> set[str]:
+        """The clusters of ``known`` of which `alive` may say something new: those that are not open
+        to ``generation``, and those in which not exactly the known brokers hold a lease.
+
+        One round trip for all clusters, at an eighth of what `alive` costs a broker.
+        """
+        # One connection: the history and the leases come from one server.
+        with translate_errors(self._client), self._client.pipeline(transaction=False) as asked:
+            asked.info("replication")
+            for cluster, brokers in known.items():
+                asked.hmget(open_key(cluster), "generation", "replid")
+                asked.hscan(sessions_key(cluster), self._cursors.get(cluster, 0), count=_PAGE)
+                # With the first one, as Redis refuses a call without a key.
+                leases = (lease_key(cluster, broker) for broker in brokers)
+                asked.exists(open_key(cluster), *leases)
+            # Any: redis-py's answers are unions over protocols; ours is RESP2, bytes.
+            answers: Any = asked.execute(raise_on_error=False)
+        info, *each = answers
+        if isinstance(info, Exception):
+            # As below: `alive` meets it too, and raises it.
+            return set(known)
+        expected = [str(generation).encode(), history_of(info)]
+        by_cluster = zip(known.items(), each[::3], each[1::3], each[2::3], strict=True)
+        return {
+            cluster
+            for (cluster, brokers), opened, noted, exist in by_cluster
+            if opened != expected
+            or exist != 1 + len(brokers)
+            or self._finds_others(cluster, brokers, noted)
+        }
+
+    def _finds_others(self, cluster: str, known: Set[str], noted: Any) -> bool:
+        """Whether another broker holds a lease, of those noted on this page, the answer ``noted``;
+        the next call reads the next page if none does."""
+        if isinstance(noted, Exception):
+            return True
+        cursor, names = noted
+        others = {name.decode(errors="replace") for name in names}.difference(known)
+        if any(left >= 0 for left in self._left(cluster, sorted(others))):
+            # `alive` is to read this page.
+            return True
+        self._cursors[cluster] = cursor
+        return False
 
     def alive(self, cluster: str, generation: int, known: Iterable[str]) -> dict[str, float] | None:
         """The brokers of ``known`` that hold a lease, and others as they are found, with the
