@@ -131,6 +131,14 @@ def test_before_anything_was_reported_twice() -> None:
     assert explain(scene, named("a", 0)).nearest is None
 
 
+def test_what_no_noise_explains_is_acted_on_before_anything_was_reported_twice() -> None:
+    usage = {f"b{row}": even(0.1 + 0.1 * row, *[1.0] * 60) for row in range(8)}
+    told = explain(scene_of(cluster(**usage), PLANNER), "b7")
+    assert (told.verdict, told.rule) == (Verdict.GIVES, Reason.OUT_OF_RANGE)
+    assert "no bundle has been reported twice yet" in told.why
+    assert told.figures["accepted"] == pytest.approx(0.05)
+
+
 def test_a_bundle_that_forces_the_range() -> None:
     scene = planned(cluster(a=even(0.6, 1), b=even(0.2, 1, 1, 1, 1), c=even(0.2, 1, 1, 1, 1)))
     told = explain(scene, "a")

@@ -26,6 +26,7 @@ from trimtab.load_model.bursts import (
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Keys, Samples, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
+from trimtab.load_model.first_reports import find_sure_part
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import find_arriving
@@ -65,9 +66,12 @@ class Fleet:
     whole: float
     """Bytes/s of a bundle of size 1."""
     ready: bool
-    """Whether the noise of any bundle is known, and no large part of the brokers has just come."""
+    """Whether something is ``sure``, and no large part of the brokers has just come."""
     struck: bool
     """Whether several bundles have just leapt together."""
+    sure: float = 1.0
+    """The part of the brokers' differences that is no noise, as far as first reports tell
+    (`trimtab.load_model.first_reports`); 1 once noise is known."""
     limit: float = 0.0
     """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
     passing: int = 0
@@ -78,6 +82,11 @@ class Fleet:
     takes: Takes | None = None
     """What bundles take of each resource, where several compete; ``usage`` is then that of each
     broker's busiest. None where one resource rules all brokers."""
+
+    @property
+    def first(self) -> bool:
+        """Whether no bundle has been reported twice yet: nothing is known of noise."""
+        return self.sure < 1
 
 
 class _Bundles(NamedTuple):
@@ -130,7 +139,9 @@ def observe_fleet(
     elif len(past.needs.keys):
         history = replace(history, needs=Needs(spells=past.needs.spells))
     history, filling = _foresee(view.brokers.names, fleet, history, past, view.now_ms)
-    return replace(fleet, ready=fleet.ready and not filling), history
+    if not history.estimates.known:
+        fleet = replace(fleet, sure=find_sure_part(fleet.usage, fleet.variance))
+    return replace(fleet, ready=fleet.sure > 0 and not filling), history
 
 
 def _sampled(
@@ -171,7 +182,7 @@ def _predict(
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, chance[at], n),
         whole=whole,
-        ready=estimates.known,
+        ready=False,
         struck=settled and estimates.event,
         limit=find_near_overload(settings) if relieved.any() else 0.0,
         passing=int(np.count_nonzero(passing)),

@@ -10,6 +10,8 @@ shed(view):
     move nothing if the range of usage is accepted, or may be chance, or a single bundle forces it,
       or a bundle that does is about to be split (`trimtab.planner.giants`)
     plan the fewest moves that bring the range to the target (`trimtab.planner.search.fewest_moves`)
+    on first reports, make only the first of them, as far as the range is surely no noise
+      (`trimtab.load_model.first_reports`)
     move nothing if they gain too little
 """
 
@@ -30,7 +32,8 @@ from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, st
 from trimtab.planner.groups import part
 from trimtab.planner.outlook import CLEARLY, Prospect, count_plan, look_ahead, prospect
 from trimtab.planner.search.fewest_moves import find_plan
-from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.ground import BoardMove, Ground
+from trimtab.planner.search.standing import Standing
 from trimtab.planner.search.trial import Trial
 from trimtab.planner.trigger import aim, reach
 from trimtab.reasons import Reason
@@ -61,8 +64,8 @@ def shed(
     for each in outlook.prospects:
         _plan_pool(draft, each, outlook.unrest, history)
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
-    # A plan that is only shown makes no later plan wait.
-    if balancing and not settings.round.observe_only:
+    # A plan that is only shown, or is a first part, makes no later plan wait.
+    if balancing and not outlook.fleet.first and not settings.round.observe_only:
         history = _count(history, len(balancing), outlook.unrest, settings, view.now_ms)
         most = settings.round.max_moves or MOST_AT_ONCE
         cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
@@ -82,7 +85,7 @@ def shed(
 
 
 def is_learning(history: PlannerHistory) -> bool:
-    """Whether it is too early to plan: no bundle was reported twice, so nothing tells load from
+    """Whether it may be too early to plan: no bundle was reported twice, so nothing tells load from
     noise; or many brokers have just come, as after a start, and more may follow."""
     return not history.estimates.known or history.filling_ms > 0
 
@@ -160,6 +163,8 @@ def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHist
     waits = is_waiting(history, draft.view.now_ms)
     best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)
     steps = draft.granted(best.steps)
+    if draft.fleet.first:
+        steps = _first_part(ground, steps, range_ - draft.fleet.sure * (range_ - width))
     gained = range_ - find_range_after(ground, draft.fleet, steps)
     draft.cut |= best.cut or best.range > max(width, CLEARLY * found.floor) + _EPSILON
     # A plan that was cut short is continued by the next one: together they gain more.
@@ -168,3 +173,16 @@ def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHist
         steps = ()
     draft.add(steps)
     ease(draft, found.pool, ground, width, _WORTH)
+
+
+def _first_part(
+    ground: Ground, steps: tuple[BoardMove, ...], width: float
+) -> tuple[BoardMove, ...]:
+    """The first of a plan's steps, as many as bring the range to ``width``."""
+    standing = Standing(ground.fleet)
+    for count, step in enumerate(steps):
+        low, high = ground.reach(standing.usage)
+        if high - low <= width:
+            return steps[:count]
+        standing.apply(step)
+    return steps

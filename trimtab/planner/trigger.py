@@ -3,7 +3,8 @@
 accepted(pair) = the target, widened by recent plans; or the limit less the colder one's usage, if
                  a broker is only relieved of bursts that may pass; or, if that is more,
                  aim + k * deviation: the range that a plan leaves must not cause another plan; but
-                 not in an event, when more bundles have just leapt together than chance makes
+                 not in an event, when more bundles have just leapt together than chance makes, nor
+                 on first reports, of which all is judged (`trimtab.load_model.first_reports`)
 deviation      = that of the pair's difference in predicted usage, from the noise of its bundles and
                  how long it lasts (`trimtab.load_model.estimating.noise_memory`)
 k              = from the false-move rate (`trimtab.load_model.odds`)
@@ -88,7 +89,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     range_ = np.subtract.outer(fleet.usage[hot], fleet.usage[cold])
     deviation = np.sqrt(np.add.outer(fleet.variance[hot], fleet.variance[cold]))
     accepted = np.full(range_.shape, find_tolerated_range(settings, unrest))
-    if not fleet.struck:
+    if not (fleet.struck or fleet.first):
         planner = settings.planner
         k = deviations(len(brokers), settings.round.interval, planner.false_moves)
         accepted = np.maximum(accepted, _AIM * planner.target + k * deviation)

@@ -208,6 +208,8 @@ class PoolAccount:
     @cached_property
     def _event(self) -> str:
         """Why there is no allowance for chance, if there is none."""
+        if self._outlook.fleet.first:
+            return ", as noise does not explain so much, large as it may be"
         if not self._outlook.fleet.struck:
             return ""
         struck = format_count(follow_history(self._scene).estimates.struck, "bundle")
@@ -230,7 +232,12 @@ class PoolAccount:
     @property
     def _missed(self) -> str:
         """Why the plan goes only a part of the way, if it does."""
-        misses = self._scene.after.histories.trimtab.misses
+        fleet, misses = self._outlook.fleet, self._scene.after.histories.trimtab.misses
+        if fleet.first:
+            return (
+                "; no bundle has been reported twice yet, so this plan goes "
+                f"{percent(fleet.sure)} of the way"
+            )
         if not misses:
             return ""
         return (

@@ -17,8 +17,8 @@ from trimtab.reasons import Rest
 
 _LEARNING: Final = Cause(
     Rest.LEARNING,
-    "no bundle has been reported twice yet, or many brokers have just come: the planner cannot "
-    "tell load from noise, or waits for others that come",
+    "no bundle has been reported twice yet, or many brokers have just come: noise may explain how "
+    "far apart they are, or the planner waits for others that come",
 )
 _BUNDLE_RESERVED: Final = Cause(
     Rest.RESERVED, "fewer than two brokers may have it, or none of them may get more"

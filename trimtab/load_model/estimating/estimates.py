@@ -27,6 +27,9 @@ by one are an event when some of them meet; more: a fleet that has come to rest 
 JOINED: Final = 4.0
 """Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
 higher: noise long after an event counts as a level shift."""
+UNKNOWN: Final = 0.25
+"""Variance of a sample's logarithm while no bundle has been reported twice: a deviation of 0.5.
+Lower: a start acts on noise; higher: an uneven fleet waits for its second reports."""
 _TINY: Final = 1e-12
 """A share of all traffic too small to divide by."""
 
@@ -167,7 +170,8 @@ class Estimates:
     @property
     def spread(self) -> Floats:
         """(m,) variance of ``level``."""
-        each = self.level**2 * np.expm1(true_variance(self.variance, self.moved, self.memory))
+        true = true_variance(self.variance, self.moved, self.memory)
+        each = self.level**2 * np.expm1(np.where(self.variance > 0, true, UNKNOWN))
         spread: Floats = each * remaining(self.memory, self.weight, self.squares)
         return spread
 
