@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trimtab.planner.trigger import find_tolerated_range
+from trimtab.load_model.wariness import find_slack, find_tolerated_range
 from trimtab.settings import Settings
 
 
@@ -26,3 +26,12 @@ def test_recent_plans_widen_a_wide_target_by_no_more_than_a_balanced_one(
 ) -> None:
     settings = Settings.parse({"planner.target": target})
     assert find_tolerated_range(settings, unrest) == pytest.approx(accepted)
+
+
+@pytest.mark.parametrize("target", [0.02, 0.05, 0.15])
+@pytest.mark.parametrize("unrest", [0.0, 2.0, 100.0])
+def test_a_range_as_wide_as_after_many_plans_is_always_seen(target: float, unrest: float) -> None:
+    """Two brokers may both be off by the slack."""
+    settings = Settings.parse({"planner.target": target})
+    hidden = find_tolerated_range(settings, unrest) + 2 * find_slack(settings, unrest)
+    assert hidden == pytest.approx(find_tolerated_range(settings, 100.0))

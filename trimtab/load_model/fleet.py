@@ -21,11 +21,11 @@ from trimtab.load_model.bursts import (
     Hosts,
     find_near_overload,
     leave_out_bursts,
-    make_no_room,
 )
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Keys, Samples, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
+from trimtab.load_model.falls import Carried, find_falls, follow_highs
 from trimtab.load_model.first_reports import find_sure_part
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
@@ -38,8 +38,10 @@ from trimtab.load_model.resources.expect_reports import ByKey
 from trimtab.load_model.resources.learn_needs import Terms, learn_needs
 from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.own_use import doubted_part, find_unusual, leave_out_doubted
-from trimtab.load_model.resources.takes import Takes, compete, spread_traffic, takes_of, weight_of
+from trimtab.load_model.resources.takes import Takes, compete, weight_of
+from trimtab.load_model.room import Sizes, find_takes, find_usage
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
+from trimtab.load_model.wariness import find_slack, unrest_of
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View
@@ -96,8 +98,8 @@ class _Bundles(NamedTuple):
     """Ascending."""
     order: Ints
     """(m,) the view's row of each key."""
-    traffic: float
-    """Bytes/s of all together."""
+    traffic: Floats
+    """(m,) bytes/s as reported, by the rows of the view."""
     arriving: Floats
     """(n,) total size of further bundles, on their way to each broker, that no broker reports."""
 
@@ -106,6 +108,9 @@ def observe_fleet(
     view: View, past: PlannerHistory, settings: Settings
 ) -> tuple[Fleet, PlannerHistory]:
     """The fleet predicted from the view's reports, and the history that counts them."""
+    if past.foreseen.keys() != set(view.brokers.names):
+        # Plans for another set of brokers are no reason to leave this one as it is.
+        past = replace(past, unrest=0.0)
     keys = identities(view.bundles.names)
     order = np.argsort(keys)
     traffic = traffic_of(view.bundles.stats)
@@ -118,8 +123,8 @@ def observe_fleet(
     arriving = find_arriving(
         history.sent, view.brokers.names, samples.keys, history.estimates, view.now_ms
     )
-    bundles = _Bundles(samples.keys, order, float(traffic.sum()), arriving)
-    fleet, full = _predict(view, bundles, history, settings)
+    bundles = _Bundles(samples.keys, order, traffic, arriving)
+    fleet, sizes, history = _predict(view, bundles, history, settings)
     if compete(view.brokers, settings.weights):
         terms = Terms(
             bursting=_find_bursting(view, bundles, history),
@@ -130,11 +135,9 @@ def observe_fleet(
         )
         needs = learn_needs(past.needs, view, ByKey(samples.keys, order), terms)
         history = replace(history, needs=needs)
-        if history.leaps.wait_s:
-            full = fleet.size
-        takes = _takes(view, needs, (fleet.size * fleet.whole, full * fleet.whole), settings)
+        takes = find_takes(view, needs, sizes, fleet.whole, settings)
         if takes is not None:
-            takes = takes.joined_by(arriving / max(float(full.sum()), _TINY))
+            takes = takes.joined_by(arriving / max(float(sizes.full.sum()), _TINY))
             fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
     elif len(past.needs.keys):
         history = replace(history, needs=Needs(spells=past.needs.spells))
@@ -157,37 +160,54 @@ def _sampled(
 
 def _predict(
     view: View, bundles: _Bundles, history: PlannerHistory, settings: Settings
-) -> tuple[Fleet, Floats]:
-    """The fleet where traffic alone tells what bundles add to a broker, and (m,) the bundles' sizes
-    with all leaps."""
+) -> tuple[Fleet, Sizes, PlannerHistory]:
+    """The fleet where traffic alone tells what bundles add to a broker, other sizes of the bundles,
+    and the history that knows what namespaces carried."""
     estimates, leaps, order = history.estimates, history.leaps, bundles.order
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
     at[order] = locate_keys(estimates, bundles.keys)[0]
-    size = estimates.level[at]
+    level = estimates.level[at]
     # For bundles that no broker reports now the share is known, but not the traffic.
-    whole = bundles.traffic / max(float(size.sum()), _TINY)
-    hosts = _find_hosts(view, bundles, history, (size, whole), settings)
+    whole = float(bundles.traffic.sum()) / max(float(level.sum()), _TINY)
+    hosts = _find_hosts(view, bundles, history, (level, whole), settings)
     gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
-    whole_size, full, settled = size, hosts.usage(size), leaps.wait_s == 0
+    settled = leaps.wait_s == 0
+    chance = (estimates.chance if settled else estimates.spread)[at]
+    history, falls = _note_falls(view, history, whole * level, whole**2 * chance, bundles.traffic)
     expected, passing = expect_levels(leaps, estimates, view.now_ms, history.known_since_ms)
+    full = hosts.usage(level)
     passing, relieved = leave_out_bursts(hosts, full, passing[at], settings, known=not settled)
-    size = np.where(passing, expected[at], size)
-    chance = estimates.chance if settled else estimates.spread
+    size = np.where(passing, expected[at], level)
+    slack = find_slack(settings, unrest_of(history, view.now_ms))
+    sizes = Sizes(size, level, size * falls, slack) if settled else Sizes(size, size, size, slack)
     fleet = Fleet(
-        usage=make_no_room(hosts.usage(size), full) if settled else hosts.usage(size),
+        usage=find_usage(sizes, hosts, settings),
         gain=gain,
         size=size,
         where=where,
         movable=view.bundles.movable & (size > 0),
-        variance=gain**2 * np.bincount(where, chance[at], n),
+        variance=gain**2 * np.bincount(where, chance, n),
         whole=whole,
         ready=False,
         struck=settled and estimates.event,
         limit=find_near_overload(settings) if relieved.any() else 0.0,
         passing=int(np.count_nonzero(passing)),
     )
-    return fleet, whole_size
+    return fleet, sizes, history
+
+
+def _note_falls(
+    view: View, history: PlannerHistory, average: Floats, variance: Floats, newest: Floats
+) -> tuple[PlannerHistory, Floats]:
+    """The history with what namespaces carried at their highest, and (m,) by how much that of each
+    bundle fell; (m,) traffic in bytes/s."""
+    names, row = view.bundles.namespaces, view.bundles.namespace
+    if not history.estimates.known:
+        return history, np.ones(len(row))
+    carried = Carried.summed(row, len(names), average, variance, newest)
+    highs = follow_highs(history.highs, names, carried, view.now_ms, history.known_since_ms)
+    return replace(history, highs=highs), find_falls(highs, carried)[row]
 
 
 def _find_hosts(
@@ -220,18 +240,6 @@ def _find_doubted(
     return np.where(relieved, 0.0, part * find_unusual(own, kinds(brokers.limits)[1]))
 
 
-def _takes(
-    view: View, needs: Needs, traffic: tuple[Floats, Floats], settings: Settings
-) -> Takes | None:
-    """What bundles take with the first (m,) ``traffic``, bytes/s; the second has all leaps."""
-    without, full = traffic
-    takes = takes_of(view, needs, spread_traffic(view.bundles, without), settings.weights)
-    if takes is None or np.array_equal(without, full):
-        return takes
-    whole = takes_of(view, needs, spread_traffic(view.bundles, full), settings.weights)
-    return takes if whole is None else takes.at_least(make_no_room(takes.shares, whole.shares))
-
-
 def _find_bursting(view: View, bundles: _Bundles, history: PlannerHistory) -> Bools:
     """(n,) whether a broker has a bundle whose leap may pass, or whose newest sample is an outlier:
     that may be a leap, too."""
@@ -250,8 +258,6 @@ def _foresee(
     filled; ``past`` is the history of the round before."""
     columns = (fleet.usage.tolist(), fleet.gain.tolist(), fleet.variance.tolist())
     foreseen = dict(zip(names, map(Foreseen, *columns), strict=True))
-    # Plans for another set of brokers are no reason to leave this one as it is.
-    unrest = history.unrest if foreseen.keys() == past.foreseen.keys() else 0.0
     filling = 0 < past.filling_ms == now_ms or is_filling(past.foreseen, foreseen)
     change = past.change
     if not filling:
@@ -259,7 +265,6 @@ def _foresee(
     history = replace(
         history,
         foreseen=foreseen,
-        unrest=unrest,
         shifted={},
         change=change,
         filling_ms=now_ms if filling else 0,

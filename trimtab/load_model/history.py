@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.estimating.leap_record import LeapRecord
+from trimtab.load_model.falls import Highs
 from trimtab.load_model.fleet_change import FleetChange
 from trimtab.load_model.resources.costs import Costs
 from trimtab.load_model.resources.needs import Needs
@@ -42,8 +43,8 @@ class PlannerHistory:
     strays: dict[str, float] = field(default_factory=dict)
     """Broker to the standard deviation of a report's unexplained usage around that average."""
     unrest: float = 0.0
-    """Number of recent plans at ``planned_ms``; each counts half as much after
-    `trimtab.planner.trigger.HALF_LIFE_MS`."""
+    """Number of recent plans at ``planned_ms``; each counts half as much after half a day
+    (`trimtab.load_model.wariness`)."""
     planned_ms: int = 0
     """When the last of them was made."""
     counted: float = 0.0
@@ -75,6 +76,8 @@ class PlannerHistory:
     """Giants whose split was requested (`trimtab.splitting.triggers.planned`)."""
     leaps: LeapRecord = field(default_factory=LeapRecord)
     """Whether leaps of bundles have lasted in this fleet."""
+    highs: Highs = field(default_factory=Highs)
+    """What namespaces carried of late at their highest."""
     cut: bool = False
     """Whether the last plan was unfinished: cut short by its effort or by what may move now, or
     made while several bundles leapt together, whose new levels were hardly known."""

@@ -9,12 +9,13 @@ import numpy as np
 
 from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.wariness import unrest_of
 from trimtab.planner.constraints import Draft, find_forced_range
 from trimtab.planner.fleet_changes import settings_now
 from trimtab.planner.pools import Pool, pools
 from trimtab.planner.search.floor import floor_of
 from trimtab.planner.search.ground import Ground
-from trimtab.planner.trigger import HALF_LIFE_MS, Pair, widest
+from trimtab.planner.trigger import Pair, widest
 from trimtab.settings import Settings
 from trimtab.view import View
 
@@ -127,9 +128,3 @@ def count_plan(history: PlannerHistory, moves: int, settings: Settings, now_ms: 
     if now_ms - history.planned_ms >= 1000 * settings.round.grace_period:
         return 1.0
     return 0.0 if history.cut else min(moves / max(history.swing, 1), 1.0)
-
-
-def unrest_of(history: PlannerHistory, now_ms: int) -> float:
-    """The number of recent plans, faded to now."""
-    elapsed_ms = max(now_ms - history.planned_ms, 0)
-    return float(history.unrest * 0.5 ** (elapsed_ms / HALF_LIFE_MS))

@@ -20,20 +20,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.load_model.odds import deviations
+from trimtab.load_model.wariness import find_tolerated_range
 from trimtab.planner.search.ground import Ground
 from trimtab.settings import Settings
-from trimtab.settings.words import AIMS
 
-_BALANCED: Final = AIMS["balanced"]
 _AIM: Final = 0.98
 """The part of the target that a plan aims at: a little below, so that its result is accepted."""
-_WIDENING: Final = 0.75
-"""The part of the target, of a balanced one at most, by which each recent plan widens what is
-accepted. Lower: a swinging load is chased; higher: a real skew after a plan stays."""
-_WIDEST: Final = 2.0
-"""The most by which it widens, in the same unit: a balanced target then accepts what AvgShedder
-does. Lower: a swinging load is chased; higher: a load that grows for hours is left to AvgShedder's
-advantage."""
 _REPEAT_AIM: Final = 0.7
 """The floor for a repeat plan, as a part of the accepted range. Lower: it moves more for noise;
 higher: the next one comes sooner. With it a skewed fleet with noise 0.5 takes 1.01 times the moves
@@ -43,9 +35,6 @@ _RECENT_PLANS: Final = 0.5
 _LEAST_REACH: Final = 0.125
 """The smallest part of its way that a plan goes. Lower: its outcome drowns in noise, and the model
 is never trusted again; higher: a wrong model does more harm."""
-HALF_LIFE_MS: Final = 12 * 3_600_000
-"""Time after which a plan counts half. Shorter: a daily swing is chased; longer: a fleet that was
-balanced yesterday stays skewed today."""
 _ENDS: Final = 5
 """Brokers compared at either end, as the extremes may be the noisiest. Lower: a surer pair is
 missed; higher: more pairs to compare."""
@@ -59,12 +48,6 @@ class Pair(NamedTuple):
     range: float
     accepted: float
     deviation: float
-
-
-def find_tolerated_range(settings: Settings, unrest: float) -> float:
-    """The range that is accepted without noise; ``unrest`` counts recent plans."""
-    target = settings.planner.target
-    return target + min(target, _BALANCED) * min(_WIDENING * max(unrest - 1.0, 0.0), _WIDEST)
 
 
 def aim(settings: Settings, unrest: float, accepted: float, *, relieving: bool = False) -> float:

@@ -11,11 +11,12 @@ from trimtab.explaining.accounts.pool_nearest import flip_range
 from trimtab.explaining.prediction import Prediction, follow_history
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.words import format_count, percent, points, seconds
+from trimtab.load_model.wariness import find_tolerated_range
 from trimtab.planner.constraints import Draft
 from trimtab.planner.fleet_changes import awaited_until, is_waiting, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited
 from trimtab.planner.outlook import CLEARLY, Outlook
-from trimtab.planner.trigger import find_tolerated_range, reach
+from trimtab.planner.trigger import reach
 from trimtab.reasons import Reason, Rest
 from trimtab.wire.explanation import Nearest
 

@@ -57,6 +57,13 @@ class Takes:
         """(r, n) usage of each resource."""
         return self.used * self.scale
 
+    def shares_with(self, more: Floats, where: Ints) -> Floats:
+        """(r, n) usage of each resource if the bundles at (m,) ``where`` took (r, m) ``more``."""
+        n = self.used.shape[1]
+        added = np.array([np.bincount(where, column, n) for column in more])
+        shares: Floats = (self.used + added) * self.scale
+        return shares
+
     def at_least(self, shares: Floats) -> Takes:
         """The same with these (r, n) shares, of resources that count."""
         used = np.divide(shares, self.scale, out=self.used.copy(), where=self.scale > 0)
