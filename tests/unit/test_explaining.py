@@ -139,6 +139,17 @@ def test_what_no_noise_explains_is_acted_on_before_anything_was_reported_twice()
     assert told.figures["accepted"] == pytest.approx(0.05)
 
 
+def test_a_broker_that_is_cold_as_its_tenant_rests() -> None:
+    """It is at 42 % where the others are at 50; the range that counts is less."""
+    falls = [0.5] * 40 + [0.5 - 0.004 * step for step in range(20)] + [0.42] * 10
+    busy = {name: even(0.5, 1, 1, 1, 1) for name in "bcd"}
+    views = [cluster(a=even(usage, 1, 1, 1, 1), **busy) for usage in falls]
+    told = explain(scenes_of(views, PLANNER)[-1], "a")
+    assert (told.verdict, told.rule) == (Verdict.LEFT, Rest.IN_RANGE)
+    assert told.figures["range"] < 0.05
+    assert "the load of 1 namespace fell and may come back" in told.why
+
+
 def test_a_bundle_that_forces_the_range() -> None:
     scene = planned(cluster(a=even(0.6, 1), b=even(0.2, 1, 1, 1, 1), c=even(0.2, 1, 1, 1, 1)))
     told = explain(scene, "a")

@@ -48,6 +48,8 @@ from trimtab.view import Brokers, View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
+_RESTS = 1.1
+"""Multiple of what a namespace carries now that it carried before, from which a fall is told."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +80,9 @@ class Fleet:
     """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
     passing: int = 0
     """Bundles that leapt and count with their size before, as leaps of this fleet pass."""
+    resting: int = 0
+    """Namespaces whose load clearly fell and may come back: brokers count between their usage and
+    that before."""
     busy: int = 0
     """Brokers that are busier than their bundles explain, or less busy, and count as before, as
     that may pass."""
@@ -174,13 +179,15 @@ def _predict(
     gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
     settled = leaps.wait_s == 0
     chance = (estimates.chance if settled else estimates.spread)[at]
-    history, falls = _note_falls(view, history, whole * level, whole**2 * chance, bundles.traffic)
+    carried = whole * level, whole**2 * chance, bundles.traffic
+    history, falls = _note_falls(view, history, *carried)
+    fell = falls[view.bundles.namespace]
     expected, passing = expect_levels(leaps, estimates, view.now_ms, history.known_since_ms)
     full = hosts.usage(level)
     passing, relieved = leave_out_bursts(hosts, full, passing[at], settings, known=not settled)
     size = np.where(passing, expected[at], level)
     slack = find_slack(settings, unrest_of(history, view.now_ms))
-    sizes = Sizes(size, level, size * falls, slack) if settled else Sizes(size, size, size, slack)
+    sizes = Sizes(size, level, size * fell, slack) if settled else Sizes(size, size, size, slack)
     fleet = Fleet(
         usage=find_usage(sizes, hosts, settings),
         gain=gain,
@@ -193,6 +200,7 @@ def _predict(
         struck=settled and estimates.event,
         limit=find_near_overload(settings) if relieved.any() else 0.0,
         passing=int(np.count_nonzero(passing)),
+        resting=int(np.count_nonzero(falls > _RESTS)) if settled else 0,
     )
     return fleet, sizes, history
 
@@ -200,14 +208,14 @@ def _predict(
 def _note_falls(
     view: View, history: PlannerHistory, average: Floats, variance: Floats, newest: Floats
 ) -> tuple[PlannerHistory, Floats]:
-    """The history with what namespaces carried at their highest, and (m,) by how much that of each
-    bundle fell; (m,) traffic in bytes/s."""
-    names, row = view.bundles.namespaces, view.bundles.namespace
+    """The history with what namespaces carried at their highest, and (s,) by how much each of them
+    fell; (m,) traffic in bytes/s."""
+    names = view.bundles.namespaces
     if not history.estimates.known:
-        return history, np.ones(len(row))
-    carried = Carried.summed(row, len(names), average, variance, newest)
+        return history, np.ones(len(names))
+    carried = Carried.summed(view.bundles.namespace, len(names), average, variance, newest)
     highs = follow_highs(history.highs, names, carried, view.now_ms, history.known_since_ms)
-    return replace(history, highs=highs), find_falls(highs, carried)[row]
+    return replace(history, highs=highs), find_falls(highs, carried)
 
 
 def _find_hosts(

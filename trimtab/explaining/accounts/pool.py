@@ -218,11 +218,17 @@ class PoolAccount:
 
     @property
     def _passing(self) -> str:
-        """Which bundles and brokers count as before a leap, if some do."""
+        """Which bundles and brokers count as before a leap or a fall, if some do."""
         fleet, told = self._outlook.fleet, ""
+        if fleet.resting:
+            some = format_count(fleet.resting, "namespace")
+            told = (
+                f"; the load of {some} fell and may come back, so a broker that was nearer to the "
+                "mean before counts nearer to it"
+            )
         if fleet.passing:
             some = format_count(fleet.passing, "bundle")
-            told = f"; {some} that leapt now count as before because most leaps of this fleet pass"
+            told += f"; {some} that leapt now count as before because most leaps of this fleet pass"
         if fleet.busy:
             some = format_count(fleet.busy, "broker")
             told += (
