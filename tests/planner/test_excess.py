@@ -101,7 +101,8 @@ def test_a_backup_says_nothing_of_the_bundles_of_its_broker() -> None:
 
 
 def observe(run: Run, minutes: range, busy: int | None = None) -> Fleet:
-    """The fleet after minutes in which nothing moves, and one broker may be busy with a backup."""
+    """The fleet after minutes in which nothing moves, and one broker may be busy with a backup; all
+    were watched for so long before that nothing they take by themselves is in doubt."""
     history, settings = run.state.histories.trimtab, run.settings
     for minute in minutes:
         view = run._reports.view(EPOCH_MS + MINUTE_MS * minute)
@@ -109,6 +110,7 @@ def observe(run: Run, minutes: range, busy: int | None = None) -> Fleet:
         if busy is not None:
             resources[CPU, busy] += MORE
         view = replace(view, brokers=replace(view.brokers, resources=resources))
+        history = replace(history, since_ms=dict.fromkeys(view.brokers.names, 0))
         fleet, history = observe_fleet(view, history, settings)
     run.state = replace(run.state, histories=replace(run.state.histories, trimtab=history))
     return fleet

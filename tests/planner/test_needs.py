@@ -29,10 +29,12 @@ def world(**changes: object) -> Run:
 
 
 def learned(run: Run, cycles: int) -> tuple[Fleet, Takes]:
-    """The fleet after so many cycles in which nothing moves."""
+    """The fleet after so many cycles in which nothing moves, of brokers that were watched for so
+    long before that nothing they take by themselves is in doubt."""
     history, settings = run.state.histories.trimtab, run.settings
     for cycle in range(cycles):
         view = run._reports.view(EPOCH_MS + 60_000 * cycle)
+        history = replace(history, since_ms=dict.fromkeys(view.brokers.names, 0))
         fleet, history = observe_fleet(view, history, settings)
     run.state = replace(run.state, histories=replace(run.state.histories, trimtab=history))
     assert fleet.takes is not None

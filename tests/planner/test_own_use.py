@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.planner.views import carrying, later
-from trimtab.arrays import CPU, Floats
+from trimtab.arrays import BANDWIDTH_IN, CPU, Floats
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.resources.own_use import doubted_part, find_unusual, leave_out_doubted
 from trimtab.planner import shed
@@ -89,6 +89,23 @@ def plans(own: Own, minutes: int) -> list[int]:
 
 def test_brokers_that_collect_garbage_in_turn_are_left_alone() -> None:
     assert plans(collecting, 240) == []
+
+
+def test_nothing_is_expected_to_last_where_links_compete_with_processors_either() -> None:
+    """The links carry 20 to 32 %, and do not go with the processors."""
+    start = carrying({name: [(f"t/{name}", 0.02)] * 20 for name in NAMES})
+    resources = start.brokers.resources.copy()
+    resources[CPU] += 100 * collecting(0)
+    resources[BANDWIDTH_IN] = [20, 32, 26, 20, 32, 26, 20, 32]
+    brokers = replace(
+        start.brokers,
+        resources=resources,
+        smoothed_resources=resources,
+        limits=np.full_like(resources, 100.0),
+    )
+    _, history = shed(replace(start, brokers=brokers), PlannerHistory(), Settings())
+    assert len(history.needs.keys)
+    assert np.ptp([foreseen.usage for foreseen in history.foreseen.values()]) < 0.01
 
 
 def test_a_broker_that_stays_busy_gives_after_some_minutes() -> None:

@@ -26,7 +26,7 @@ def fleet(brokers: list[list[tuple[float, float]]], doubt: float = 0.0, tail: fl
     used = np.array([np.bincount(where, each, len(brokers)) for each in need])
     unsure = np.zeros_like(need)
     sway = np.zeros((2, *need.shape))
-    takes = Takes(used, np.ones_like(used), need, unsure.copy(), unsure.copy(), sway)
+    takes = Takes(used, np.ones_like(used), need, unsure.copy(), unsure.copy(), sway, used)
     takes.doubt[0], takes.tail[0] = doubt, tail
     plain = fleet_of(need.sum(axis=0), where, np.ones(len(brokers)))
     return replace(plain, usage=takes.usage, takes=takes)

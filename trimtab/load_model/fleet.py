@@ -37,7 +37,12 @@ from trimtab.load_model.resources.excess import count_held
 from trimtab.load_model.resources.expect_reports import ByKey
 from trimtab.load_model.resources.learn_needs import Terms, learn_needs
 from trimtab.load_model.resources.needs import Needs
-from trimtab.load_model.resources.own_use import doubted_part, find_unusual, leave_out_doubted
+from trimtab.load_model.resources.own_use import (
+    doubted_part,
+    find_unusual,
+    leave_out_doubted,
+    leave_out_unexplained,
+)
 from trimtab.load_model.resources.takes import Takes, compete, weight_of
 from trimtab.load_model.room import Sizes, find_takes, find_usage
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
@@ -142,6 +147,7 @@ def observe_fleet(
         history = replace(history, needs=needs)
         takes = find_takes(view, needs, sizes, fleet.whole, settings)
         if takes is not None:
+            takes = leave_out_own(takes, view.brokers, history, settings)
             takes = takes.joined_by(arriving / max(float(sizes.full.sum()), _TINY))
             fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
     elif len(past.needs.keys):
@@ -150,6 +156,14 @@ def observe_fleet(
     if not history.estimates.known:
         fleet = replace(fleet, sure=find_sure_part(fleet.usage, fleet.variance))
     return replace(fleet, ready=fleet.sure > 0 and not filling), history
+
+
+def leave_out_own(
+    takes: Takes, brokers: Brokers, history: PlannerHistory, settings: Settings
+) -> Takes:
+    """The same without what may pass of what brokers take by themselves, of each resource."""
+    part, kind = _find_doubted_part(brokers, history, settings), kinds(brokers.limits)[1]
+    return takes.at_least(leave_out_unexplained(takes.shares, takes.explained, part, kind))
 
 
 def _sampled(
@@ -242,10 +256,16 @@ def _find_doubted(
     """(n,) what may pass of the ``rest`` that traffic does not explain: nothing of what a finished
     plan showed, nor near overload."""
     own = rest - np.array([history.ahead.get(name, 0.0) for name in brokers.names])
+    part = _find_doubted_part(brokers, history, settings)
+    return part * find_unusual(own, kinds(brokers.limits)[1])
+
+
+def _find_doubted_part(brokers: Brokers, history: PlannerHistory, settings: Settings) -> Floats:
+    """(n,) the part of what brokers take by themselves that may pass; 0 near overload."""
     since_ms = np.array([history.since_ms[name] for name in brokers.names])
     part = doubted_part(np.maximum(brokers.reported_ms - since_ms, 0) / 1000.0)
     relieved = usage(brokers.resources, settings.weights) > find_near_overload(settings)
-    return np.where(relieved, 0.0, part * find_unusual(own, kinds(brokers.limits)[1]))
+    return np.where(relieved, 0.0, part)
 
 
 def _find_bursting(view: View, bundles: _Bundles, history: PlannerHistory) -> Bools:

@@ -10,6 +10,7 @@ import numpy as np
 from trimtab.arrays import Floats
 from trimtab.load import usage
 from trimtab.load_model.estimating.estimates import Estimates, locate_keys
+from trimtab.load_model.fleet import leave_out_own
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.resources.takes import Takes, spread_traffic, takes_of
 from trimtab.load_model.traffic_cost import cost_of, traffic_of
@@ -65,6 +66,7 @@ def build_model(view: View, history: PlannerHistory, settings: Settings) -> Mode
         traffic = level * float(traffic_of(view.bundles.stats).sum() / max(level.sum(), 1e-9))
         carried = spread_traffic(view.bundles, traffic)
         takes = takes_of(view, history.needs, carried, settings.weights)
+        takes = takes and leave_out_own(takes, brokers, history, settings)
     foreseen = np.array([history.foreseen[name] for name in names]).reshape(-1, 3).T
     return Model(
         usage=foreseen[0],

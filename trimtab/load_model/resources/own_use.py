@@ -7,6 +7,8 @@ not to last as long again:
 doubted = 15 min / (15 min + time watched) of it
 usage   = with what is doubted or without it, whichever is nearer to the mean of all brokers: until
           it has lasted, a broker neither gives nor receives for what it takes by itself
+Where several resources compete, that holds for each of them: what the traffic of a broker's bundles
+does not explain counts as the broker's own.
 """
 
 from __future__ import annotations
@@ -46,3 +48,10 @@ def leave_out_doubted(usage: Floats, doubted: Floats) -> Floats:
     mean, without = usage.mean(axis=-1, keepdims=True), usage - doubted
     cautious: Floats = np.clip(mean, np.minimum(usage, without), np.maximum(usage, without))
     return cautious
+
+
+def leave_out_unexplained(shares: Floats, explained: Floats, part: Floats, kind: Ints) -> Floats:
+    """(r, n) ``shares`` of resources, without what is doubted, (n,) ``part``, of what is unusual
+    beyond the (r, n) ``explained`` ones."""
+    unusual = np.array([find_unusual(row, kind) for row in shares - explained])
+    return leave_out_doubted(shares, part * unusual)

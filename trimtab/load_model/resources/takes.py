@@ -43,6 +43,8 @@ class Takes:
     sway: Floats
     """(2, r, m) what a bundle takes beyond ``need`` if only messages cost, or only bytes: it errs
     alike for all bundles."""
+    explained: Floats
+    """(r, n) usage of each resource that the traffic of the brokers' bundles explains."""
     names: Sequence[str] = ()
     """Of the bundles."""
 
@@ -122,14 +124,20 @@ def takes_of(view: View, needs: Needs, carried: Floats, weights: WeightSettings)
     scale = np.where(limits > 0, weight_of(weights)[:, None] / np.maximum(limits, 1e-12), 0.0)
     own, unsure = np.empty_like(needs.own), np.empty_like(needs.unsure)
     own[:, order], unsure[:, order] = needs.own, needs.unsure
-    need = np.maximum(needs.slopes @ carried + own, 0.0)
+    traffic = needs.slopes @ carried
+    need = np.maximum(traffic + own, 0.0)
     doubt = np.sqrt(unsure * needs.spread[:, None]) * weights_of(view.bundles)
     # What only a sum tells may be another bundle's.
     doubt = np.maximum(doubt, unsure * np.maximum(own, 0.0))
-    there = np.array([np.bincount(view.intended, column, n) for column in need])
+    there, told = _on_brokers(view.intended, need, n), _on_brokers(view.intended, traffic, n)
     tail = np.maximum(_AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
-    sway = _sway(carried, needs.slopes @ carried) * needs.untold
-    return Takes(needs.base + there, scale, need, doubt, tail, sway, view.bundles.names)
+    sway, names = _sway(carried, traffic) * needs.untold, view.bundles.names
+    return Takes(needs.base + there, scale, need, doubt, tail, sway, told * scale, names)
+
+
+def _on_brokers(where: Ints, taken: Floats, n: int) -> Floats:
+    """(r, n) what the bundles on each broker take together."""
+    return np.array([np.bincount(where, column, n) for column in taken])
 
 
 def _sway(carried: Floats, taken: Floats) -> Floats:
