@@ -34,6 +34,9 @@ sure; longer: what a crowd caused counts as usual."""
 _SURELY: Final = 4.0
 """Standard errors that chance hardly reaches. Lower: the highs of noise look like falls; higher:
 what small or noisy tenants carried is forgotten."""
+_CLEAR: Final = 1.1
+"""Multiple of what a namespace carries that it carried before, from which that is a fall. Lower:
+rounding decides; higher: tenants that rest a little make room."""
 _TINY: Final = 1e-9
 """Floor of what is divided by."""
 
@@ -108,8 +111,8 @@ def find_falls(highs: Highs, carried: Carried) -> Floats:
     nothing fell."""
     now, less = carried.average[:-1], np.maximum(highs.carried - carried.average, 0.0)
     part = less[-1] / max(float(less[:-1].sum()), _TINY)
-    falls: Floats = 1.0 + min(part, 1.0) * less[:-1] / np.maximum(now, _TINY)
-    return falls
+    falls = 1.0 + min(part, 1.0) * less[:-1] / np.maximum(now, _TINY)
+    return np.where(falls < _CLEAR, 1.0, falls)
 
 
 def leave_out_fallen(usage: Floats, before: Floats, slack: float, full: float) -> Floats:

@@ -53,8 +53,6 @@ from trimtab.view import Brokers, View
 
 _TINY = 1e-9
 """Floor of total size and gain, which are divided by."""
-_RESTS = 1.1
-"""Multiple of what a namespace carries now that it carried before, from which a fall is told."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,13 +193,14 @@ def _predict(
     chance = (estimates.chance if settled else estimates.spread)[at]
     carried = whole * level, whole**2 * chance, bundles.traffic
     history, falls = _note_falls(view, history, *carried)
-    fell = falls[view.bundles.namespace]
+    resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
     expected, passing = expect_levels(leaps, estimates, view.now_ms, history.known_since_ms)
     full = hosts.usage(level)
     passing, relieved = leave_out_bursts(hosts, full, passing[at], settings, known=not settled)
     size = np.where(passing, expected[at], level)
     slack = find_slack(settings, unrest_of(history, view.now_ms))
-    sizes = Sizes(size, level, size * fell, slack) if settled else Sizes(size, size, size, slack)
+    before = size * falls[view.bundles.namespace] if resting else None
+    sizes = Sizes(size, level if settled else size, before, slack)
     fleet = Fleet(
         usage=find_usage(sizes, hosts, settings),
         gain=gain,
@@ -214,7 +213,7 @@ def _predict(
         struck=settled and estimates.event,
         limit=find_near_overload(settings) if relieved.any() else 0.0,
         passing=int(np.count_nonzero(passing)),
-        resting=int(np.count_nonzero(falls > _RESTS)) if settled else 0,
+        resting=resting,
     )
     return fleet, sizes, history
 

@@ -21,8 +21,8 @@ class Sizes(NamedTuple):
     counted: Floats
     full: Floats
     """With all leaps."""
-    before: Floats
-    """Before their namespaces' falls."""
+    before: Floats | None
+    """Before their namespaces' falls; None if nothing fell."""
     slack: float
     """How far a broker may count from its usage because of falls."""
 
@@ -30,6 +30,8 @@ class Sizes(NamedTuple):
 def find_usage(sizes: Sizes, hosts: Hosts, settings: Settings) -> Floats:
     """(n,) usage that counts, where traffic alone tells what bundles add to a broker."""
     usage = make_no_room(hosts.usage(sizes.counted), hosts.usage(sizes.full))
+    if sizes.before is None:
+        return usage
     before = hosts.usage(sizes.before)
     return leave_out_fallen(usage, before, sizes.slack, find_near_overload(settings))
 
@@ -49,6 +51,8 @@ def find_takes(
         full = of(sizes.full)
     if full is not None:
         takes = takes.at_least(make_no_room(takes.shares, full.shares))
+    if sizes.before is None:
+        return takes
     fell = spread_traffic(view.bundles, (sizes.before - sizes.counted) * whole)
     before = takes.shares_with(needs.slopes @ fell, view.intended)
     limit = find_near_overload(settings)
