@@ -36,8 +36,6 @@ REDIS: Final = "redis"
 
 _LATE: Final = 0.55
 """Share of its lease left below which a broker is late: it renews while two thirds are left."""
-
-
 _TIMES: Final = 20
 """A cluster in which nothing has changed is read once in so many looks, to learn how long its
 brokers' leases last: what is left of ten thousand leases costs 70 ms. More seldom: it takes longer

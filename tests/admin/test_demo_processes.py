@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -33,17 +32,15 @@ def test_the_committed_settings_keep_the_strategy_and_its_target() -> None:
 
 @pytest.mark.parametrize("seed", [1, 11, 27, 42])
 def test_the_committed_fleet_comes_to_rest_under_the_committed_settings(seed: int) -> None:
-    """By the range that the job sees, noise and all, and for good; one round above the goal is
-    noise, two in a row are not, as in the demo's verdict."""
+    """By the range that the job sees, noise and all, from the fourth round on and for good; one
+    round above the goal is noise, as in the demo's verdict."""
     config = load_config(JOB)
     model = load_model(processes.fleet_profile(FLEET, {"seed": seed}))
     pace = Pace(processes.REPORT_SECONDS, config.intake_settings())
     loop = ClosedLoop(model, config.round_settings(), pace)
     ranges = [step.plan.summary["usage_range"] for step in loop.steps(20)]
     assert ranges[0] > 0.6
-    above = [range_ >= processes.GOAL / 100 for range_ in ranges[8:]]
-    assert not any(one and next_ for one, next_ in pairwise(above))
-    assert sum(above) <= 1
+    assert sum(range_ >= processes.GOAL / 100 for range_ in ranges[3:]) <= 1
 
 
 def test_a_smaller_fleet_has_no_namespace_without_a_bundle() -> None:

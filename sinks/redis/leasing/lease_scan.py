@@ -49,7 +49,7 @@ class LeaseScan:
         """The clusters of ``known`` of which `alive` may say something new: those that are not open
         to ``generation``, and those in which not exactly the known brokers hold a lease.
 
-        One round trip for all clusters, at an eighth of what `alive` costs a broker.
+        One round trip for all clusters, at a fifth of what `alive` costs a broker.
         """
         # One connection: the history and the leases come from one server.
         with translate_errors(self._client), self._client.pipeline(transaction=False) as asked:
