@@ -29,7 +29,8 @@ _CLIENTS: Final = ("trimtab.kafka", "py4j")
 """The loggers of librdkafka and of the connection to the JVM: their caller reports what fails."""
 
 _CHATTER: Final = re.compile(
-    rb"\s*$|WARNING: Using incubator modules"
+    # The JVM ends the first of these lines only sometimes.
+    rb"\s*$|(\d+ compiler directives added\.?\s*)?($|WARNING: Using incubator modules)"
     rb"|(Starting )?Streaming TransformWithStateInPandas Python worker"
     # Stack traces of the JVM and of Python. The line that names the error passes.
     rb"|\s+at |\s+\.\.\. \d+ (more|elided)"

@@ -78,10 +78,14 @@ def test_the_wheel_brings_the_programs_and_the_files_that_images_name() -> None:
     for stage in ("tools", "job"):
         [command] = of(stage, "CMD")
         assert shlex.split(command.strip("[]").replace(",", " "))[0] in ours
-    # `python -m deploy.jars` reads its lock, and the driver's JVM its logging, from the package.
+    # `python -m deploy.jars` reads its lock, and the driver's JVM two files, from the package.
     packaged = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     patterns = packaged["tool"]["setuptools"]["package-data"]["*"]
-    for package, name in (("deploy", "jars.lock"), ("streaming", "log4j2.properties")):
+    for package, name in (
+        ("deploy", "jars.lock"),
+        ("streaming", "log4j2.properties"),
+        ("streaming", "compilers.txt"),
+    ):
         assert f"*{Path(name).suffix}" in patterns
         assert files(package).joinpath(name).is_file()
 

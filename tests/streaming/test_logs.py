@@ -18,6 +18,9 @@ WORKER = b"Streaming TransformWithStateInPandas Python worker"
     ("line", "chatter"),
     [
         (b"WARNING: Using incubator modules: jdk.incubator.vector\n", True),
+        (b"2 compiler directives added.\n", True),
+        (b"2 compiler directives addedWARNING: Using incubator modules: a\n", True),
+        (b"2 compiler directives addedError: no space left\n", False),
         (b"Starting " + WORKER + b".\n", True),
         (WORKER + b" Completed execution of UDF: <bound method>.\n", True),
         (b"\n", True),
