@@ -5,11 +5,13 @@ Each broker has a hundred bundles. All are in one cluster, then in a hundred clu
 A separate process sends the reports (`benchmarks.feed`), no faster than the job takes them. If the
 job cannot take as many as are due, the rate that it takes is its maximum. The job decides once a
 minute with trimtab's own planner, and explains its decisions. It only observes, because there are
-no ownership records. Its processes (the driver's JVM and Python, and the Python workers) should use
-two thirds of two cores. Batches run back to back, so a batch takes the time from its timestamp to
-that of the next one. The time before the first round does not count, nor does the first minute
-after it, in which the JVM compiles. At the end the job is killed as by kill -9 and started again,
-to measure how long it takes until it has decided the next round.
+no ownership records. Each broker holds a lease, which the job watches four times a second. Its
+processes (the driver's JVM and Python, and the Python workers) should use two thirds of two cores.
+Batches run back to back, so a batch takes the time from its timestamp to that of the next one. The
+time before the first round does not count, nor does the first minute after it, in which the JVM
+compiles. At the end, half an interval after a round, the job is killed as by kill -9 and started
+again, to measure how long it takes until it has decided the next round. Just after a round that
+would be the interval, however fast the job starts.
 
 ``python -m benchmarks.scale CLUSTERS BROKERS SECONDS`` measures another shape, and prints it.
 """
@@ -29,23 +31,27 @@ from typing import Final, NamedTuple
 import numpy as np
 import psutil
 
-from benchmarks.feed import BUNDLES, taken
+from benchmarks.feed import BUNDLES, cluster_name, taken
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.job import JobProcess
 from benchmarks.memory import KINDS, sample
 from benchmarks.sampling import sampled
+from benchmarks.synthetic import columns
 from benchmarks.topics import batch_records
 from benchmarks.waiting import until
 from deploy.process import Process
 from deploy.stack import Stack
 from sinks.kafka.topics import ensure_topics
+from sinks.redis.server.connections import redis_client
 from trimtab.metrics import job as metrics
+from trimtab.wire.keys import lease_key, sessions_key
 
 EVERY_S: Final = 10.0
 MINUTE: Final = 60.0
 CORES: Final = 4 / 3
 _PATIENCE_S: Final = 1800.0
 _LOOK_S: Final = 2.0
+_SESSION: Final = 1
 
 
 class Shape(NamedTuple):
@@ -89,6 +95,7 @@ def look_at(shape: Shape, folder: Path) -> list[Figure]:
     folder.mkdir(parents=True)
     with Stack(folder / "run") as stack:
         ensure_topics(stack.kafka_bootstrap)
+        _lease(stack, shape)
         with (
             JobProcess(stack, folder / "job", _settings(shape)) as job,
             _fed(stack, job.checkpoint, shape, folder),
@@ -108,13 +115,16 @@ def _seen(job: JobProcess, shape: Shape) -> Look:
         began_ms, cpu, reports = time.time() * 1000, _cpu_seconds(job.pid), taken(job.checkpoint)
         time.sleep(shape.seconds)
         cpu, reports = _cpu_seconds(job.pid) - cpu, taken(job.checkpoint) - reports
-    ended_ms, killed = time.time() * 1000, time.monotonic()
+    ended_ms = time.time() * 1000
+    _wait_for_rounds(job, job.total(metrics.ROUNDS) + 1)
+    time.sleep(MINUTE / 2)
+    killed = time.monotonic()
     job.kill_and_start()
     _wait_for_rounds(job, 1)
     return Look(began_ms, ended_ms, cpu, reports, memory, time.monotonic() - killed)
 
 
-def _wait_for_rounds(job: JobProcess, rounds: int) -> None:
+def _wait_for_rounds(job: JobProcess, rounds: float) -> None:
     """Until the process has decided so many; asked seldom, since large fleets' metrics are long."""
     until(lambda: job.total(metrics.ROUNDS) >= rounds, f"{rounds} rounds", _PATIENCE_S, _LOOK_S)
 
@@ -185,6 +195,18 @@ def _fed(stack: Stack, checkpoint: Path, shape: Shape, folder: Path) -> Iterator
         yield
     finally:
         feeding.stop()
+
+
+def _lease(stack: Stack, shape: Shape) -> None:
+    """Give each broker a lease that outlasts the benchmark, as no agent renews it."""
+    names = columns(shape.brokers, BUNDLES, 0).brokers
+    with redis_client(stack.redis_url).pipeline(transaction=False) as together:
+        for number in range(shape.clusters):
+            cluster = cluster_name(number)
+            for name in names:
+                together.set(lease_key(cluster, name), f"+{_SESSION}", ex=round(_PATIENCE_S * 2))
+            together.hset(sessions_key(cluster), mapping=dict.fromkeys(names, _SESSION))
+        together.execute()
 
 
 def _settings(shape: Shape) -> str:
