@@ -33,6 +33,8 @@ class PackedNames(Sequence[str]):
         self, namespaces: tuple[str, ...], namespace: NDArray[np.int32], ranges: Ranges
     ) -> None:
         self._namespaces, self._namespace, self._ranges = namespaces, namespace, ranges
+        self._built: dict[int, str] = {}
+        """Row to name, of those asked for: a round asks several times for a moved bundle."""
 
     def __len__(self) -> int:
         return len(self._namespace)
@@ -44,8 +46,12 @@ class PackedNames(Sequence[str]):
     def __getitem__(self, at: int | slice) -> str | tuple[str, ...]:
         if isinstance(at, slice):
             return tuple(map(self.__getitem__, range(len(self))[at]))
-        low, high = self._ranges[:, at].tolist()
-        return f"{self._namespaces[self._namespace[at]]}/{HashRange(low, high)}"
+        built = self._built.get(at)
+        if built is None:
+            low, high = self._ranges[:, at].tolist()
+            built = f"{self._namespaces[self._namespace[at]]}/{HashRange(low, high)}"
+            self._built[at] = built
+        return built
 
     def __iter__(self) -> Iterator[str]:
         spaces = map(self._namespaces.__getitem__, self._namespace.tolist())
