@@ -68,6 +68,19 @@ def test_nothing_is_moved_for_a_giant_that_cannot_be_helped() -> None:
     assert plan(fleet, 0.05).steps == ()
 
 
+def test_what_the_broker_of_a_lone_bundle_takes_by_itself_counts_as_the_bundle_s() -> None:
+    """Else the giant would force less on another broker, to which no plan moves it, and plans would
+    even out all others for nothing."""
+    fleet = Carried([[0.5], [0.1, 0.1], [0.1, 0.1]]).fleet
+    fleet = replace(fleet, usage=fleet.usage + np.array([0.3, 0.0, 0.0]))
+    assert floor_of(ground_of(fleet)) == pytest.approx(0.6)
+
+
+def test_a_lone_bundle_forces_no_more_than_it_does_on_a_stronger_broker() -> None:
+    fleet = Carried([[0.6], [0.1, 0.1]], gain=[1.0, 0.5]).fleet
+    assert floor_of(ground_of(fleet)) == pytest.approx(0.6 * 0.5 - 0.1)
+
+
 def test_a_broker_on_which_load_costs_next_to_nothing_forces_nothing() -> None:
     """The others' share in the fleet's speed is lost in rounding, if it is a difference."""
     fleet = Carried([[0.5], [0.1]], gain=[1e-9, 1e9]).fleet

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from simulation.scenarios import change_scenario, load, run, strategy
@@ -11,6 +12,9 @@ from tests.planner.fleets import Carried, ground_of
 from tests.planner.views import carrying, later
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner import shed
+from trimtab.planner.outlook import Prospect
+from trimtab.planner.pools import Pool
+from trimtab.planner.search.floor import floor_of
 from trimtab.planner.trigger import aim, widest
 from trimtab.settings import Settings
 
@@ -32,6 +36,24 @@ def test_plans_within_a_cool_down(changes: dict[str, object], plans: int) -> Non
         wishes, history = shed(later(SKEWED, minute), history, settings)
         assert wishes
     assert history.unrest == pytest.approx(plans, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("coldest", "unrest", "rests"),
+    [
+        pytest.param(0.27, 0.0, False, id="a first plan goes to the floor"),
+        pytest.param(0.27, 3.0, True, id="recent plans widen what is accepted below the others"),
+        pytest.param(0.17, 3.0, False, id="by as much as on one side of a fleet without a giant"),
+    ],
+)
+def test_beside_a_giant_recent_plans_count_too(coldest: float, unrest: float, rests: bool) -> None:
+    """The giant alone makes a range of 0.2, more than the 0.15 that are accepted after plans."""
+    ground = ground_of(Carried([[0.5], [coldest], [0.6 - coldest]]).fleet)
+    pair = widest(ground, Settings(), unrest)
+    pool = Pool(np.ones(3, np.bool_), np.ones(3, np.bool_), None)
+    found = Prospect(pool, ground, pair, floor_of(ground), Settings().planner.target)
+    assert found.floor == pytest.approx(0.2)
+    assert (found.beyond <= 0) == rests
 
 
 def test_bursts_that_pass_are_left_alone() -> None:

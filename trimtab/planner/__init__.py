@@ -152,8 +152,7 @@ def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHist
         return
     ground, settings = found.ground, draft.settings
     width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
-    if draft.bound:
-        width = max(width, CLEARLY * found.floor)
+    width = max(width, found.widened(CLEARLY * found.floor if draft.bound else found.floor, width))
     range_ = find_range_after(ground, draft.fleet, ())
     width = range_ - draft.reach * (range_ - width)
 

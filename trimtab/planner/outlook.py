@@ -36,10 +36,23 @@ class Prospect(NamedTuple):
     floor: float
     """The range that the largest bundle forces wherever it is, or that immovable load forces."""
 
+    target: float
+    """The range that is accepted without noise and recent plans."""
+
+    @property
+    def forced(self) -> float:
+        """The range that is left alone because of the floor."""
+        return self.widened(CLEARLY * self.floor, self.pair.accepted)
+
+    def widened(self, floor: float, accepted: float) -> float:
+        """A range at the ``floor`` with what noise and recent plans add to the target: no more than
+        half of what is ``accepted`` without a floor, as the hot end is the bundle's."""
+        return floor + min(max(accepted - self.target, 0.0), accepted / 2)
+
     @property
     def beyond(self) -> float:
         """How far the range is above the one that the planner leaves alone."""
-        return self.pair.range - max(self.pair.accepted, CLEARLY * self.floor)
+        return self.pair.range - max(self.pair.accepted, self.forced)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +90,9 @@ class Outlook:
     def under(self, settings: Settings) -> Outlook:
         """The outlook on the same fleet under other settings of what is accepted."""
         changed = (
-            each._replace(pair=widest(each.ground, settings, self.unrest))
+            each._replace(
+                pair=widest(each.ground, settings, self.unrest), target=settings.planner.target
+            )
             for each in self.prospects
         )
         return replace(self, prospects=tuple(changed))
@@ -115,7 +130,8 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
     floor = floor_of(ground)
     if draft.bound:
         floor = max(floor, find_forced_range(ground, pool))
-    return Prospect(pool, ground, widest(ground, draft.settings, unrest), floor)
+    pair = widest(ground, draft.settings, unrest)
+    return Prospect(pool, ground, pair, floor, draft.settings.planner.target)
 
 
 def count_plan(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:

@@ -15,7 +15,7 @@ from trimtab.load_model.wariness import find_tolerated_range
 from trimtab.planner.constraints import Draft
 from trimtab.planner.fleet_changes import awaited_until, is_waiting, settings_now
 from trimtab.planner.giants import divides, forcing, is_awaited
-from trimtab.planner.outlook import CLEARLY, Outlook
+from trimtab.planner.outlook import Outlook
 from trimtab.planner.trigger import reach
 from trimtab.reasons import Reason, Rest
 from trimtab.wire.explanation import Nearest
@@ -101,7 +101,7 @@ class PoolAccount:
             f"the plan brings it no nearer: at {percent(usage)} it stays {points(away)} from "
             "another"
         )
-        if away <= CLEARLY * self.prospect.floor:
+        if away <= self.prospect.forced:
             return Cause(Rest.ONE_BUNDLE, f"{why}, and {self._force}", figures=self._figures)
         why += " because no bundle that may move fits"
         return Cause(Rest.NO_GAIN, why, figures=self._figures)

@@ -16,12 +16,12 @@ import numpy as np
 from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.search.bands import HABITS, run_trial
 from trimtab.planner.search.beam import ENDS, search_beam
-from trimtab.planner.search.floor import largest_of, stand_against
+from trimtab.planner.search.floor import stand_highest
 from trimtab.planner.search.ground import Band, Ground
 from trimtab.planner.search.least import least_moved
 from trimtab.planner.search.levels import mean_of, positions
 from trimtab.planner.search.order import order_moves
-from trimtab.planner.search.several import outweigh, try_bands
+from trimtab.planner.search.several import try_bands
 from trimtab.planner.search.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
@@ -74,7 +74,7 @@ def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> T
     exceeds the start's peak."""
     if ground.fleet.takes is not None:
         return _several(ground, ground.fleet.takes, keeps, target, effort)
-    top, others = stand_against(ground, largest_of(ground))
+    top, others = stand_highest(ground)
     most, few = _FEW, len(ground.rows) <= _SMALL
     width = max(target, _ABOVE_FLOOR * (top - others))
     # Few bundles are too large for the least load to be reachable.
@@ -94,7 +94,7 @@ def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> T
 
 def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effort: int) -> Trial:
     """The best plan where several resources compete."""
-    top, others = outweigh(ground, takes)
+    top, others = stand_highest(ground)
     width = max(target, _ABOVE_FLOOR * (top - others))
     goal, best = _Goal(width, np.inf, top), trial_of(ground, ())
     for found in try_bands(ground, takes, keeps, width, effort):

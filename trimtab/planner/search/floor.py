@@ -1,4 +1,8 @@
-"""The range of usage that one bundle forces: alone on the best broker, against all the rest."""
+"""The range of usage that one bundle forces: alone on the best broker, against all the rest.
+
+A broker's last bundle goes only to a stronger broker (`trimtab.planner.search.outsized`), and what
+its broker seems to take by itself goes with it: the two were only seen together.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +19,18 @@ _TWO: Final = 2
 
 def floor_of(ground: Ground) -> float:
     """The range that the largest bundle forces wherever it is."""
-    if ground.fleet.takes is not None:
-        top, others = outweigh(ground, ground.fleet.takes)
-        return max(top - others, 0.0)
-    return floor_at(ground, largest_of(ground))
+    top, others = stand_highest(ground)
+    return max(top - others, 0.0)
+
+
+def stand_highest(ground: Ground) -> tuple[float, float]:
+    """Usage of the broker that one bundle makes hottest wherever it may go, with only that bundle,
+    and of all the others."""
+    takes = ground.fleet.takes
+    if takes is not None:
+        return outweigh(ground, takes)
+    largest = stand_against(ground, largest_of(ground))
+    return max(largest, _stand_alone(ground), key=lambda found: found[0] - found[1])
 
 
 def largest_of(ground: Ground) -> float:
@@ -45,3 +57,21 @@ def stand_against(ground: Ground, size: float) -> tuple[float, float]:
     speed = 1.0 / fleet.gain[left]
     others = (carried[brokers].sum() - size + (speed * rest[left]).sum()) / speed.sum()
     return float(alone[brokers][host]), float(others)
+
+
+def _stand_alone(ground: Ground) -> tuple[float, float]:
+    """Usage that a single bundle brings to the strongest broker, of all that are alone on theirs
+    the one that stands out most, and of all the others; 0 if there is none."""
+    fleet, brokers = ground.fleet, ground.brokers
+    if len(brokers) < _TWO or not len(ground.receivers):
+        return 0.0, 0.0
+    usage, gain = fleet.usage[brokers], fleet.gain[brokers]
+    lone = np.bincount(fleet.where, minlength=len(fleet.usage))[brokers] == 1
+    speed = 1.0 / gain
+    least = usage * np.minimum(fleet.gain[ground.receivers].min() * speed, 1.0)
+    most = int(np.argmax(np.where(lone, least, -np.inf)))
+    if not lone[most]:
+        return 0.0, 0.0
+    # Not as differences: the others' share in the fleet's speed may be lost in rounding.
+    left = np.delete(speed, most)
+    return float(least[most]), float((left * np.delete(usage, most)).sum() / left.sum())
