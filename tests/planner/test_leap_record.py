@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Estimates, Samples
@@ -35,7 +36,8 @@ class Fleet:
             samples = Samples(np.arange(COUNT, dtype=np.uint64), load, at_ms)
             after = follow_samples(self.estimates, samples, HALF_LIFE_S, BOUND)
             before, self.estimates = self.estimates, after
-            self.record = record_leaps(self.record, before, after, self.minute * MINUTE_MS)
+            now_ms = self.minute * MINUTE_MS
+            self.record = record_leaps(self.record, before, after, now_ms, MINUTE_MS)
 
     def expected(self) -> tuple[np.ndarray, np.ndarray]:
         return expect_levels(self.record, self.estimates, self.minute * MINUTE_MS, MINUTE_MS)
@@ -54,6 +56,32 @@ def test_a_fleet_whose_leaps_came_back_waits_for_longer_than_they_took() -> None
     np.testing.assert_allclose(level[9], 1 / COUNT, rtol=0.05)
     fleet.run(40, 3.0, [9])
     assert not fleet.expected()[1].any()
+
+
+def test_a_bundle_first_seen_in_a_burst_counts_calm_once_it_is_calm_for_longer() -> None:
+    """It does not count with its burst for as long as the fleet's bursts are waited for."""
+    fleet = Fleet()
+    fleet.run(4, 3.0, [0])
+    fleet.run(6)
+    for bundles in ([1], [1, 2], [2, 3], [3]):
+        fleet.run(9, 3.0, bundles)
+    fleet.run(3)
+    assert fleet.record.wait_s == 3840
+    level, passing = fleet.expected()
+    assert not passing.any()
+    assert level[0] == pytest.approx(1 / COUNT, rel=0.1)
+
+
+def test_a_dip_is_waited_out_as_a_burst_is() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    for bundle in range(5):
+        fleet.run(10, 1 / 3, [bundle])
+        fleet.run(10)
+    fleet.run(8, 1 / 3, [9])
+    level, passing = fleet.expected()
+    assert np.flatnonzero(passing).tolist() == [9]
+    assert level[9] == pytest.approx(1 / COUNT, rel=0.05)
 
 
 def test_one_leap_that_came_back_proves_nothing() -> None:

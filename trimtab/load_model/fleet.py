@@ -171,7 +171,8 @@ def _sampled(
     planner = settings.planner
     limit = bound(len(samples.keys), settings.round.interval, planner.false_moves)
     estimates = follow_samples(past.estimates, samples, planner.half_life, limit)
-    leaps = record_leaps(past.leaps, past.estimates, estimates, now_ms)
+    since_ms = past.known_since_ms
+    leaps = record_leaps(past.leaps, past.estimates, estimates, now_ms, since_ms)
     return replace(past, estimates=estimates, leaps=leaps)
 
 

@@ -10,10 +10,14 @@ from trimtab.load_model.estimating.leap_record import LeapRecord, close_leaps, o
 from trimtab.load_model.estimating.runs import find_level_before_run
 
 
-def record_leaps(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
-    """The record after a round that turned the estimates ``before`` into ``after``."""
+def record_leaps(
+    past: LeapRecord, before: Estimates, after: Estimates, now_ms: int, since_ms: int = 0
+) -> LeapRecord:
+    """The record after a round that turned the estimates ``before`` into ``after``; the fleet is
+    known since ``since_ms``."""
     past = _open(past, before, after, now_ms)
     at, here = locate_keys(after, past.keys)
+    here &= ~past.ends_first_burst(now_ms, since_ms)
     return close_leaps(past, here, _returned(past, after.level[at]), now_ms)
 
 

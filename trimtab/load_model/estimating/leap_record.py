@@ -92,6 +92,14 @@ class LeapRecord:
         young: Bools = now_ms - self.since_ms < 1000.0 * wait_s
         return young
 
+    def ends_first_burst(self, now_ms: int, since_ms: int) -> Bools:
+        """(k,) whether each open leap led down from a level that was known, in a fleet known since
+        ``since_ms``, for no longer than the one it led to has lasted by now: then the fleet was
+        first seen in a burst, and the later level is the usual one."""
+        known_ms, lasted_ms = self.since_ms - since_ms, now_ms - self.since_ms
+        ends: Bools = (self.after < self.before) & (lasted_ms >= known_ms)
+        return ends
+
     def _in_event(self, watched_s: float) -> Bools:
         """(k,) whether each open leap began with more others than come so close by chance, or soon
         after such leaps."""
@@ -132,7 +140,8 @@ def open_leaps(
 def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> LeapRecord:
     """The record without the open leaps that are over.
 
-    ``here``: (k,) whether what leapt is still known; ``back``: whether the leap returned.
+    ``here``: (k,) whether what leapt is still known, and still counts as a leap; ``back``: whether
+    the leap returned.
     """
     if not len(past.keys):
         return past
