@@ -11,6 +11,7 @@ from simulation.scenarios import change_scenario, load, run, strategy
 from tests.planner.fleets import Carried, ground_of
 from tests.planner.views import carrying, later
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.wariness import find_tolerated_range
 from trimtab.planner import shed
 from trimtab.planner.outlook import Prospect
 from trimtab.planner.pools import Pool
@@ -51,7 +52,8 @@ def test_beside_a_giant_recent_plans_count_too(coldest: float, unrest: float, re
     ground = ground_of(Carried([[0.5], [coldest], [0.6 - coldest]]).fleet)
     pair = widest(ground, Settings(), unrest)
     pool = Pool(np.ones(3, np.bool_), np.ones(3, np.bool_), None)
-    found = Prospect(pool, ground, pair, floor_of(ground), Settings().planner.target)
+    accepted = find_tolerated_range(Settings(), unrest)
+    found = Prospect(pool, ground, pair, floor_of(ground), 0.05, accepted)
     assert found.floor == pytest.approx(0.2)
     assert (found.beyond <= 0) == rests
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.load_model.fleet import Fleet, observe_fleet
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.wariness import unrest_of
+from trimtab.load_model.wariness import find_tolerated_range, unrest_of
 from trimtab.planner.constraints import Draft, find_forced_range
 from trimtab.planner.fleet_changes import settings_now
 from trimtab.planner.pools import Pool, pools
@@ -38,15 +38,17 @@ class Prospect(NamedTuple):
 
     target: float
     """The range that is accepted without noise and recent plans."""
+    tolerated: float
+    """The range that is accepted without noise."""
 
     @property
     def forced(self) -> float:
         """The range that is left alone because of the floor."""
-        return self.widened(CLEARLY * self.floor, self.pair.accepted)
+        return self.widened(CLEARLY * self.floor, self.tolerated)
 
     def widened(self, floor: float, accepted: float) -> float:
-        """A range at the ``floor`` with what noise and recent plans add to the target: no more than
-        half of what is ``accepted`` without a floor, as the hot end is the bundle's."""
+        """A range at the ``floor`` with what recent plans add to the target: no more than half of
+        what is ``accepted`` without a floor, as the hot end is the bundle's."""
         return floor + min(max(accepted - self.target, 0.0), accepted / 2)
 
     @property
@@ -90,9 +92,7 @@ class Outlook:
     def under(self, settings: Settings) -> Outlook:
         """The outlook on the same fleet under other settings of what is accepted."""
         changed = (
-            each._replace(
-                pair=widest(each.ground, settings, self.unrest), target=settings.planner.target
-            )
+            _compare(each.pool, each.ground, each.floor, settings, self.unrest)
             for each in self.prospects
         )
         return replace(self, prospects=tuple(changed))
@@ -130,8 +130,14 @@ def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
     floor = floor_of(ground)
     if draft.bound:
         floor = max(floor, find_forced_range(ground, pool))
-    pair = widest(ground, draft.settings, unrest)
-    return Prospect(pool, ground, pair, floor, draft.settings.planner.target)
+    return _compare(pool, ground, floor, draft.settings, unrest)
+
+
+def _compare(
+    pool: Pool, ground: Ground, floor: float, settings: Settings, unrest: float
+) -> Prospect:
+    pair, tolerated = widest(ground, settings, unrest), find_tolerated_range(settings, unrest)
+    return Prospect(pool, ground, pair, floor, settings.planner.target, tolerated)
 
 
 def count_plan(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
