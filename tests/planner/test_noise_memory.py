@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.estimates import UNKNOWN, Estimates, Samples
 from trimtab.load_model.estimating.noise_memory import MOST, find_memory, remaining
 from trimtab.load_model.estimating.outlying import Outlying
 from trimtab.load_model.estimating.sampling import follow_samples
@@ -183,3 +183,12 @@ def test_whatever_is_known_the_memory_is_sound(
     assert ((memory >= 0) & (memory <= MOST)).all()
     left = remaining(memory, weight, np.minimum(weight, 1.0))
     assert ((left >= 0) & (left <= 1)).all()
+
+
+def test_what_lasting_noise_has_not_shown_yet_is_bounded_as_on_first_reports() -> None:
+    """Loads that change by a quarter a minute might wander without end; nothing shows that yet."""
+    rng = np.random.default_rng(2)
+    walk = np.cumsum(0.25 * rng.standard_normal((6, BUNDLES)), axis=0)
+    known = after(list(walk))
+    shown = np.maximum(known.variance, UNKNOWN)
+    assert (known.spread <= known.level**2 * np.expm1(shown) * (1 + 1e-9)).all()

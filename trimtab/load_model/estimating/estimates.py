@@ -28,8 +28,9 @@ JOINED: Final = 4.0
 """Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
 higher: noise long after an event counts as a level shift."""
 UNKNOWN: Final = 0.25
-"""Variance of a sample's logarithm while no bundle has been reported twice: a deviation of 0.5.
-Lower: a start acts on noise; higher: an uneven fleet waits for its second reports."""
+"""Variance of a sample's logarithm while no bundle has been reported twice, and the most that it is
+taken to be before so much was seen: a deviation of 0.5. Lower: a start acts on noise; higher: an
+uneven fleet waits for its second reports, or for hours."""
 _TINY: Final = 1e-12
 """A share of all traffic too small to divide by."""
 
@@ -169,9 +170,11 @@ class Estimates:
 
     @property
     def spread(self) -> Floats:
-        """(m,) variance of ``level``."""
+        """(m,) variance of ``level``: what lasting noise has not shown yet is taken for no more
+        than while nothing is known."""
         true = true_variance(self.variance, self.moved, self.memory)
-        each = self.level**2 * np.expm1(np.where(self.variance > 0, true, UNKNOWN))
+        true = np.where(self.variance > 0, np.minimum(true, UNKNOWN), UNKNOWN)
+        each = self.level**2 * np.expm1(np.maximum(true, self.variance))
         spread: Floats = each * remaining(self.memory, self.weight, self.squares)
         return spread
 
