@@ -86,6 +86,23 @@ def test_what_may_take_nothing_off_its_source_stays() -> None:
     assert not planned(fleet(brokers, doubt=0.1))
 
 
+@pytest.mark.parametrize(
+    ("full", "tail", "moves"),
+    [
+        pytest.param(0.8, 0.3, [(0, 2), (1, 3)], id="a bundle of each, to a broker of its own"),
+        pytest.param(0.92, 0.3, [(0, 2)], id="only of brokers near overload"),
+        pytest.param(2.0, 0.3, [], id="none is near overload"),
+        pytest.param(0.8, 0.8, [], id="at worst the other would be fuller than the first is"),
+    ],
+)
+def test_a_broker_near_overload_gives_one_bundle_of_which_nothing_is_sure(
+    full: float, tail: float, moves: list[tuple[int, int]]
+) -> None:
+    brokers = [[(0.31, 0.0)] * 3, [(0.3, 0.0)] * 3, [(0.1, 0.0)], [(0.1, 0.05)] * 2]
+    made = replace(fleet(brokers, doubt=0.3, tail=tail), full=full)
+    assert [(s.source, s.destination) for s in planned(made)] == moves
+
+
 def test_what_is_sure_of_one_resource_moves_for_its_sake() -> None:
     made = fleet([[(0.01, 0.1)] * 6, [(0.01, 0.0)] * 2], doubt=0.02, tail=0.06)
     assert planned(made)

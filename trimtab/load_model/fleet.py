@@ -9,6 +9,7 @@ gain          = the fleet's traffic * cost of traffic on that kind of broker
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -81,6 +82,8 @@ class Fleet:
     (`trimtab.load_model.first_reports`); 1 once noise is known."""
     limit: float = 0.0
     """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
+    full: float = math.inf
+    """Usage that is near overload."""
     passing: int = 0
     """Bundles that leapt and count with their size before, as leaps of this fleet pass."""
     resting: int = 0
@@ -213,6 +216,7 @@ def _predict(
         ready=False,
         struck=settled and estimates.event,
         limit=find_near_overload(settings) if relieved.any() else 0.0,
+        full=find_near_overload(settings),
         passing=int(np.count_nonzero(passing)),
         resting=resting,
     )

@@ -21,7 +21,9 @@ from trimtab.planner.search.ground import Band, Ground
 from trimtab.planner.search.least import least_moved
 from trimtab.planner.search.levels import mean_of, positions
 from trimtab.planner.search.order import order_moves
+from trimtab.planner.search.relief import relieve_full
 from trimtab.planner.search.several import try_bands
+from trimtab.planner.search.standing import stand
 from trimtab.planner.search.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
@@ -102,7 +104,11 @@ def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effo
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
         if best.range <= width or not best.steps:
             break
-    return best
+    if ground.reach(stand(ground.fleet, best.steps).usage)[1] <= ground.fleet.full:
+        return best
+    # The next plan goes on from what these moves tell.
+    relief = relieve_full(ground, takes, keeps)
+    return trial_of(ground, relief, cut=True) if relief else best
 
 
 def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial:
