@@ -103,6 +103,16 @@ def test_a_broker_near_overload_gives_one_bundle_of_which_nothing_is_sure(
     assert [(s.source, s.destination) for s in planned(made)] == moves
 
 
+def test_relief_of_a_full_broker_leaves_what_is_sure_in_the_plan() -> None:
+    # The second resource is known: its plan brings broker 1 down to broker 3. The first is not.
+    brokers = [[(0.31, 0.0)] * 3, [(0.01, 0.1)] * 6, [(0.1, 0.0)], [(0.01, 0.0)] * 2]
+    made = replace(fleet(brokers, doubt=0.3, tail=0.3), full=0.8)
+    moves = [(step.source, step.destination) for step in planned(made)]
+    alone = [(s.source, s.destination) for s in planned(replace(made, full=2.0))]
+    assert alone
+    assert moves == [*alone, (0, 2)]
+
+
 def test_what_is_sure_of_one_resource_moves_for_its_sake() -> None:
     made = fleet([[(0.01, 0.1)] * 6, [(0.01, 0.0)] * 2], doubt=0.02, tail=0.06)
     assert planned(made)

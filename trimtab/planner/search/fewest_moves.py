@@ -107,8 +107,8 @@ def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effo
     if ground.reach(stand(ground.fleet, best.steps).usage)[1] <= ground.fleet.full:
         return best
     # The next plan goes on from what these moves tell.
-    relief = relieve_full(ground, takes, keeps)
-    return trial_of(ground, relief, cut=True) if relief else best
+    relief = relieve_full(ground, takes, keeps, best.steps)
+    return trial_of(ground, (*best.steps, *relief), cut=True) if relief else best
 
 
 def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial:

@@ -9,6 +9,8 @@ plan knows more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
@@ -16,10 +18,15 @@ from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.search.ground import BoardMove, Ground
 
 
-def relieve_full(ground: Ground, takes: Takes, keeps: list[int]) -> tuple[BoardMove, ...]:
-    """At most one move off each broker near overload, the fullest first; no broker receives two."""
-    usage, there = ground.fleet.usage, ground.receivers
-    full = ground.brokers[usage[ground.brokers] > ground.fleet.full]
+def relieve_full(
+    ground: Ground, takes: Takes, keeps: list[int], sure: Sequence[BoardMove]
+) -> tuple[BoardMove, ...]:
+    """At most one move off each broker near overload, the fullest first; no broker receives two,
+    and none is one of the ``sure`` moves' brokers."""
+    usage, idle = ground.fleet.usage, np.ones(len(ground.fleet.usage), np.bool_)
+    idle[[broker for step in sure for broker in (step.source, step.destination)]] = False
+    there, here = ground.receivers[idle[ground.receivers]], ground.brokers[idle[ground.brokers]]
+    full = here[usage[here] > ground.fleet.full]
     steps: list[BoardMove] = []
     for hot in full[np.argsort(-usage[full], kind="stable")].tolist():
         rows = ground.order[ground.ends[hot] : ground.ends[hot + 1]]
