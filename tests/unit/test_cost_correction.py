@@ -54,6 +54,9 @@ def test_a_cost_that_is_twice_the_kinds_shows_as_a_ratio_of_two() -> None:
         pytest.param(side(variance=0.07**2), False, id="not three deviations of the prediction"),
         pytest.param(side(came=0.09), False, id="less than half came"),
         pytest.param(side(came=-0.2), False, id="the other way"),
+        pytest.param(side(surprise=-0.19), True, id="cheap traffic"),
+        pytest.param(side(surprise=-0.21), False, id="usage fell though traffic rose"),
+        pytest.param(side(-0.2, -0.2, 0.21), False, id="usage rose though traffic fell"),
     ],
 )
 def test_only_clear_changes_tell_of_costs(given: Side, tells: bool) -> None:

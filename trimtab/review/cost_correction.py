@@ -1,11 +1,13 @@
 """Corrects the planner's model from a settled plan: the cost of traffic on the brokers it touched.
 
 realised cost / cost of the kind = correction * (1 + surprise / usage that the traffic explains)
-Only brokers count whose usage was predicted to change by well more than noise. A broker's
-correction is the median of its own ratios, pulled towards the median of its kind, and that towards
-1; the less evidence, the stronger the pull. It stays between a half and twice. Any other usage that
-a broker reported is believed at once, as far as it exceeds chance. A changed correction leaves the
-predicted usages as they are: it only changes what later moves will add or take.
+Only brokers count whose usage was predicted to change by well more than noise, and changed the way
+their traffic did: where it went the other way, as no cost is negative, something else changed.
+A broker's correction is the median of its own ratios, pulled towards the median of its kind, and
+that towards 1; the less evidence, the stronger the pull. It stays between a half and twice. Any
+other usage that a broker reported is believed at once, as far as it exceeds chance. A changed
+correction leaves the predicted usages as they are: it only changes what later moves will add or
+take.
 """
 
 from __future__ import annotations
@@ -105,9 +107,9 @@ def telling(side: Side, strays: float) -> bool:
     """Whether a side with reports is evidence of costs; ``strays`` is a typical broker's."""
     change = side.predicted - side.before
     noise = (side.variance + side.noise(strays)) ** 0.5
-    if abs(change) < max(_LEAST, _CLEARLY * noise):
+    if abs(change) < max(_LEAST, _CLEARLY * noise) or side.explained / change < _CAME:
         return False
-    return side.explained / change >= _CAME
+    return side.surprise / side.explained > -1.0
 
 
 def ratio_of(side: Side) -> float:
