@@ -9,9 +9,10 @@ import pytest
 
 from simulation.scenarios import change_scenario, load, run, strategy
 from tests.planner.fleets import Carried, ground_of
-from tests.planner.views import carrying, later
+from tests.planner.views import INTERVAL_MS, carrying, later
+from tests.support.clusters import NOW_MS
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.wariness import find_tolerated_range
+from trimtab.load_model.wariness import find_tolerated_range, note_plan, unrest_of
 from trimtab.planner import shed
 from trimtab.planner.outlook import Prospect
 from trimtab.planner.pools import Pool
@@ -56,6 +57,22 @@ def test_beside_a_giant_recent_plans_count_too(coldest: float, unrest: float, re
     found = Prospect(pool, ground, pair, floor_of(ground), 0.05, accepted)
     assert found.floor == pytest.approx(0.2)
     assert (found.beyond <= 0) == rests
+
+
+def test_corrections_of_one_plan_count_less_and_less_and_a_swing_counts_each_time() -> None:
+    """By moves over those of the plan before, however many moves the first one took."""
+    settings, history = Settings(), PlannerHistory()
+    for minute, moves in enumerate((18, 6, 3)):
+        history = _planned(history, moves, minute, settings)
+    assert history.unrest == pytest.approx(1 + 6 / 18 + 3 / 6, rel=0.01)
+    for minute in range(3, 9):
+        history = _planned(history, 3, minute, settings)
+    assert history.unrest == pytest.approx(1 + 6 / 18 + 3 / 6 + 6, rel=0.01)
+
+
+def _planned(past: PlannerHistory, moves: int, minute: int, settings: Settings) -> PlannerHistory:
+    now_ms = NOW_MS + minute * INTERVAL_MS
+    return note_plan(past, moves, unrest_of(past, now_ms), settings, now_ms)
 
 
 def test_bursts_that_pass_are_left_alone() -> None:

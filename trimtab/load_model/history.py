@@ -48,9 +48,9 @@ class PlannerHistory:
     planned_ms: int = 0
     """When the last of them was made."""
     counted: float = 0.0
-    """What the last of them counted (`trimtab.planner.outlook.count_plan`)."""
+    """What the last of them counted (`trimtab.load_model.wariness`)."""
     swing: int = 0
-    """Moves of the last of them that counted whole."""
+    """Moves of the last of them."""
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Bundle to the broker that a plan sent it to, and when (ms); kept for a while."""
     foreseen: dict[str, Foreseen] = field(default_factory=dict)

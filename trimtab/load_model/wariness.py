@@ -1,8 +1,9 @@
-"""A load that swings is not chased: how wide a range is accepted after recent plans."""
+"""A load that swings is not chased: what plans count as, and how wide a range is accepted after."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from trimtab.load_model.history import PlannerHistory
@@ -26,6 +27,35 @@ def unrest_of(history: PlannerHistory, now_ms: int) -> float:
     """The number of recent plans, faded to now."""
     elapsed_ms = max(now_ms - history.planned_ms, 0)
     return float(history.unrest * 0.5 ** (elapsed_ms / _HALF_LIFE_MS))
+
+
+def note_plan(
+    history: PlannerHistory, moves: int, unrest: float, settings: Settings, now_ms: int
+) -> PlannerHistory:
+    """The history with a plan of so many moves, after ``unrest`` recent ones."""
+    counted = _count(history, moves, settings, now_ms)
+    if counted == 0:
+        return history
+    return replace(
+        history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=moves
+    )
+
+
+def rests_after_plan(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
+    """Whether the cool-down of the last plan lasts."""
+    return now_ms - history.planned_ms < 1000 * settings.round.grace_period
+
+
+def _count(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
+    """How much a plan of so many moves adds to the unrest, from 0 to 1.
+
+    A plan that begins after the cool-down of the last one counts as 1. Within it, a plan that
+    continues an unfinished one counts as 0; any other corrects the last plan, and counts as its
+    moves over those of that one: corrections get smaller, and a load that swings does not.
+    """
+    if not rests_after_plan(history, settings, now_ms):
+        return 1.0
+    return 0.0 if history.cut else min(moves / max(history.swing, 1), 1.0)
 
 
 def find_tolerated_range(settings: Settings, unrest: float) -> float:

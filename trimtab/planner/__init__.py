@@ -24,13 +24,14 @@ from typing import Final
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
+from trimtab.load_model.wariness import note_plan
 from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
 from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
-from trimtab.planner.outlook import CLEARLY, Prospect, count_plan, look_ahead, prospect
+from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.ground import BoardMove, Ground
 from trimtab.planner.search.standing import Standing
@@ -66,7 +67,7 @@ def shed(
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown, or is a first part, makes no later plan wait.
     if balancing and not outlook.fleet.first and not settings.round.observe_only:
-        history = _count(history, len(balancing), outlook.unrest, settings, view.now_ms)
+        history = note_plan(history, len(balancing), outlook.unrest, settings, view.now_ms)
         most = settings.round.max_moves or MOST_AT_ONCE
         cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
         history = replace(history, cut=cut)
@@ -88,19 +89,6 @@ def is_learning(history: PlannerHistory) -> bool:
     """Whether it may be too early to plan: no bundle was reported twice, so nothing tells load from
     noise; or many brokers have just come, as after a start, and more may follow."""
     return not history.estimates.known or history.filling_ms > 0
-
-
-def _count(
-    history: PlannerHistory, moves: int, unrest: float, settings: Settings, now_ms: int
-) -> PlannerHistory:
-    """The history with a plan of so many moves."""
-    counted = count_plan(history, moves, settings, now_ms)
-    if counted == 0:
-        return history
-    swing = moves if counted == 1 else history.swing
-    return replace(
-        history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=swing
-    )
 
 
 def _shifted(names: Sequence[str], before: Fleet, after: Fleet) -> dict[str, float]:

@@ -138,15 +138,3 @@ def _compare(
 ) -> Prospect:
     pair, tolerated = widest(ground, settings, unrest), find_tolerated_range(settings, unrest)
     return Prospect(pool, ground, pair, floor, settings.planner.target, tolerated)
-
-
-def count_plan(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
-    """How much a plan of so many moves adds to the unrest, from 0 to 1.
-
-    A plan that begins after the cool-down of the last one counts as 1. Within it, a plan that
-    continues an unfinished one counts as 0; any other corrects the last plan, and counts as its
-    moves over those of the plan that began the series.
-    """
-    if now_ms - history.planned_ms >= 1000 * settings.round.grace_period:
-        return 1.0
-    return 0.0 if history.cut else min(moves / max(history.swing, 1), 1.0)
