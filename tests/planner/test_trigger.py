@@ -1,10 +1,18 @@
-"""What is accepted: the target, and more after recent plans."""
+"""What is accepted: the target, and more after recent plans or where chance explains it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from tests.planner.fleets import Carried, ground_of
+from tests.planner.views import carrying
+from trimtab.load_model.fleet import observe_fleet
+from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.wariness import find_slack, find_tolerated_range
+from trimtab.planner.trigger import widest
 from trimtab.settings import Settings
 
 
@@ -35,3 +43,34 @@ def test_a_range_as_wide_as_after_many_plans_is_always_seen(target: float, unres
     settings = Settings.parse({"planner.target": target})
     hidden = find_tolerated_range(settings, unrest) + 2 * find_slack(settings, unrest)
     assert hidden == pytest.approx(find_tolerated_range(settings, 100.0))
+
+
+@pytest.mark.parametrize(
+    ("struck", "answered", "accepted"),
+    [
+        pytest.param(False, False, 0.229, id="chance alone"),
+        pytest.param(True, False, 0.05, id="an event: the target counts"),
+        pytest.param(True, True, 0.055, id="a plan that follows another waits for a tenth more"),
+    ],
+)
+def test_what_is_accepted_where_chance_explains_more_than_the_target(
+    struck: bool, answered: bool, accepted: float
+) -> None:
+    """Three deviations a broker; each sample after an event tells a little more of the loads, and
+    for that alone bundles would move one after the other."""
+    noisy = Carried([[0.3] * 2, [0.2] * 2]).fleet
+    fleet = replace(noisy, variance=np.full(2, 0.03**2), struck=struck, answered=answered)
+    assert widest(ground_of(fleet), Settings(), 1.0).accepted == pytest.approx(accepted, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "answered"), [(None, False), (0, True), (60, True), (1799, True), (1800, False)]
+)
+def test_a_plan_was_made_of_late_as_long_as_its_cool_down_lasts(
+    ago_s: int | None, answered: bool
+) -> None:
+    view = carrying({"a": [("t/n", 0.05)], "b": [("t/n", 0.05)]})
+    history = PlannerHistory()
+    if ago_s is not None:
+        history = replace(history, planned_ms=view.now_ms - 1000 * ago_s)
+    assert observe_fleet(view, history, Settings())[0].answered == answered

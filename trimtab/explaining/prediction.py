@@ -149,11 +149,14 @@ class Prediction:
 def follow_history(scene: Scene) -> PlannerHistory:
     """The planner's history as the strategy received it, with this round's reports counted."""
     before, after = scene.before.histories.trimtab, scene.after.histories.trimtab
-    # A plan made in this round has counted itself.
-    counted = after.counted if after.planned_ms != before.planned_ms else 0.0
+    unrest = after.unrest
+    if after.planned_ms != before.planned_ms:
+        # A plan made in this round has counted itself; before it nothing counted if a broker came.
+        unrest = before.unrest if unrest > after.counted else 0.0
     return replace(
         after,
-        unrest=after.unrest - counted,
+        unrest=unrest,
+        planned_ms=before.planned_ms,
         sent=before.sent,
         giants=before.giants,
         looked_ms=before.looked_ms,

@@ -47,7 +47,7 @@ from trimtab.load_model.resources.own_use import (
 from trimtab.load_model.resources.takes import Takes, compete, weight_of
 from trimtab.load_model.room import Sizes, find_takes, find_usage
 from trimtab.load_model.traffic_cost import cost_of, learn_costs, traffic_of
-from trimtab.load_model.wariness import find_slack, unrest_of
+from trimtab.load_model.wariness import find_slack, rests_after_plan, unrest_of
 from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View
@@ -77,6 +77,8 @@ class Fleet:
     """Whether something is ``sure``, and no large part of the brokers has just come."""
     struck: bool
     """Whether several bundles have just leapt together."""
+    answered: bool = False
+    """Whether a plan was made within a cool-down."""
     sure: float = 1.0
     """The part of the brokers' differences that is no noise, as far as first reports tell
     (`trimtab.load_model.first_reports`); 1 once noise is known."""
@@ -215,6 +217,7 @@ def _predict(
         whole=whole,
         ready=False,
         struck=settled and estimates.event,
+        answered=rests_after_plan(history, settings, view.now_ms),
         limit=find_near_overload(settings) if relieved.any() else 0.0,
         full=find_near_overload(settings),
         passing=int(np.count_nonzero(passing)),
