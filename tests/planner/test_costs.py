@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.clusters import Broker, Bundle, view_of
 from tests.support.reports import bundle
 from trimtab.arrays import CPU, Floats
-from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.resources.costs import Costs, count_reports, kinds, note_idle, per_byte
 from trimtab.settings import Settings
 

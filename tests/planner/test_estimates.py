@@ -16,8 +16,8 @@ from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Samples, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
-from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.odds import bound
 from trimtab.settings import Settings
 from trimtab.view import Bundles, View

@@ -10,7 +10,8 @@ from simulation.scenarios.reading import load
 from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.arrays import CPU, Floats
 from trimtab.load_model.estimating.leap_record import LeapRecord
-from trimtab.load_model.fleet import Fleet, observe_fleet
+from trimtab.load_model.fleet import Fleet
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.resources.excess import Excess, hash_brokers, note_spells
 
 MINUTE_MS = 60_000

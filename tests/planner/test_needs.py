@@ -12,8 +12,9 @@ from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from trimtab.arrays import CPU
 from trimtab.load import COUNTED
 from trimtab.load_model.estimating.leap_record import LeapRecord
-from trimtab.load_model.fleet import Fleet, observe_fleet
+from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.in_transit import send_off
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.resources.base_use import free_base
 from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes

@@ -9,8 +9,8 @@ import pytest
 
 from tests.planner.fleets import Carried, ground_of
 from tests.planner.views import carrying
-from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.wariness import find_slack, find_tolerated_range
 from trimtab.planner.trigger import widest
 from trimtab.settings import Settings

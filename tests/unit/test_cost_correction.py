@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.support.clusters import NOW_MS, Broker, cluster, rates
-from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.model import build_model
+from trimtab.load_model.observation import observe_fleet
 from trimtab.review.cost_correction import correct_from_plan, corrections, ratio_of, telling
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Ledger, Noted, Side

@@ -11,7 +11,7 @@ from simulation.scenarios.running import EPOCH_MS, Run, strategy
 from tests.support.scenes import scene_of
 from trimtab.explaining.scene import Scene
 from trimtab.explaining.witness import Witness
-from trimtab.load_model.fleet import observe_fleet
+from trimtab.load_model.observation import observe_fleet
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.state.round_state import Histories, RoundState

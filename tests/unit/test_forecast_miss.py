@@ -10,8 +10,8 @@ import pytest
 from tests.planner.views import carrying, later
 from tests.support.clusters import NOW_MS, cluster
 from trimtab.cluster.intents.apply import apply_intent
-from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.resources.costs import Costs
 from trimtab.planner import shed
 from trimtab.reasons import Rule

@@ -14,8 +14,9 @@ import numpy as np
 from trimtab.arrays import Floats, Ints
 from trimtab.explaining.scene import Scene
 from trimtab.load import usage
-from trimtab.load_model.fleet import Fleet, observe_fleet
+from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.traffic_cost import cost_of, traffic_of
 from trimtab.reasons import ORDERED
 

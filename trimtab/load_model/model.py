@@ -10,8 +10,8 @@ import numpy as np
 from trimtab.arrays import Floats
 from trimtab.load import usage
 from trimtab.load_model.estimating.estimates import Estimates, locate_keys
-from trimtab.load_model.fleet import leave_out_own
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.passing_use import leave_out_own
 from trimtab.load_model.resources.takes import Takes, spread_traffic, takes_of
 from trimtab.load_model.traffic_cost import cost_of, traffic_of
 from trimtab.names import identities

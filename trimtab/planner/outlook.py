@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.load_model.fleet import Fleet, observe_fleet
+from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.wariness import find_tolerated_range, unrest_of
 from trimtab.planner.constraints import Draft, find_forced_range
 from trimtab.planner.fleet_changes import settings_now

@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from trimtab.load import usage
-from trimtab.load_model.fleet import observe_fleet
 from trimtab.load_model.model import Model, build_model
+from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.traffic_cost import traffic_of
 from trimtab.names import rows_by_name
 from trimtab.plan import Move, Plan, Review, ShedWish
