@@ -16,6 +16,7 @@ from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.floor import floor_of
 from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.relief import relieve_full
 from trimtab.planner.search.standing import stand
 
 
@@ -111,6 +112,17 @@ def test_relief_of_a_full_broker_leaves_what_is_sure_in_the_plan() -> None:
     alone = [(s.source, s.destination) for s in planned(replace(made, full=2.0))]
     assert alone
     assert moves == [*alone, (0, 2)]
+
+
+@pytest.mark.parametrize(("tries", "moves"), [(1, []), (2, [(1, 0, 1)])])
+def test_relief_tries_no_more_bundles_than_it_may(
+    tries: int, moves: list[tuple[int, int, int]]
+) -> None:
+    """The heaviest fits nowhere at worst, the next one does."""
+    made = replace(fleet([[(0.5, 0.0), (0.4, 0.0)], [(0.3, 0.0)]]), full=0.8)
+    assert made.takes is not None
+    made.takes.tail[0, 0] = 0.2
+    assert relieve_full(ground_of(made), made.takes, keeps(made), (), tries) == tuple(moves)
 
 
 def test_what_is_sure_of_one_resource_moves_for_its_sake() -> None:

@@ -107,15 +107,22 @@ def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effo
     if ground.reach(stand(ground.fleet, best.steps).usage)[1] <= ground.fleet.full:
         return best
     # The next plan goes on from what these moves tell.
-    relief = relieve_full(ground, takes, keeps, best.steps)
+    cost, most = _limits(ground, effort)
+    relief = relieve_full(ground, takes, keeps, best.steps, most // cost)
     return trial_of(ground, (*best.steps, *relief), cut=True) if relief else best
 
 
+def _limits(ground: Ground, effort: int) -> tuple[int, int]:
+    """What a step costs, and the most that a trial may take."""
+    brokers = len(ground.brokers)
+    return 1 + brokers // 100, max(effort // _PART, _EACH * brokers)
+
+
 def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial:
-    usage, mean = ground.fleet.usage[ground.brokers], mean_of(ground)
+    mean = mean_of(ground)
     low, high = ground.reach(ground.fleet.usage)
     best = Trial((), high - low, 0.0, 1)
-    cost, most = 1 + len(usage) // 100, max(effort // _PART, _EACH * len(usage))
+    cost, most = _limits(ground, effort)
     for narrower in _NARROWER:
         width = narrower * goal.width
         bands = positions(low, high, mean, width, _POSITIONS)
