@@ -36,7 +36,7 @@ from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.job import JobProcess
 from benchmarks.memory import KINDS, sample
 from benchmarks.sampling import sampled
-from benchmarks.synthetic import columns
+from benchmarks.synthetic import broker_names
 from benchmarks.topics import batch_records
 from benchmarks.waiting import until
 from deploy.process import Process
@@ -199,7 +199,7 @@ def _fed(stack: Stack, checkpoint: Path, shape: Shape, folder: Path) -> Iterator
 
 def _lease(stack: Stack, shape: Shape) -> None:
     """Give each broker a lease that outlasts the benchmark, as no agent renews it."""
-    names = columns(shape.brokers, BUNDLES, 0).brokers
+    names = broker_names(shape.brokers)
     with redis_client(stack.redis_url).pipeline(transaction=False) as together:
         for number in range(shape.clusters):
             cluster = cluster_name(number)

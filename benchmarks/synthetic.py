@@ -54,7 +54,7 @@ def columns(brokers: int, each: int, seed: int) -> Columns:
     copies = 1.0 + 2.0 * rng.random(brokers * each)
     stats = np.stack((rate, rate * copies, rate * size, rate * size * copies))
     return Columns(
-        brokers=tuple(f"broker-{row:05d}:8080" for row in range(brokers)),
+        brokers=broker_names(brokers),
         bundles=tuple(_names(brokers * each)),
         owner=owner,
         used=_used(stats.reshape(4, brokers, each).sum(axis=2), each, rng),
@@ -65,13 +65,17 @@ def columns(brokers: int, each: int, seed: int) -> Columns:
     )
 
 
+def broker_names(count: int) -> tuple[str, ...]:
+    return tuple(f"broker-{row:05d}:8080" for row in range(count))
+
+
 def carrying(owner: Ints, load: Floats, usage: Floats) -> Columns:
     """Bundles (m,) of these loads on brokers (n,) whose processors are used that much, and nothing
     else of them is; ``owner`` is ascending."""
     brokers, zero = len(usage), np.zeros(len(usage))
     stats = np.stack((load, load, 1024.0 * load, 1024.0 * load))
     return Columns(
-        brokers=tuple(f"broker-{row:05d}:8080" for row in range(brokers)),
+        brokers=broker_names(brokers),
         bundles=tuple(_names(len(owner))),
         owner=owner,
         used=np.stack((1600.0 * usage, zero, zero, zero, zero)),

@@ -30,7 +30,7 @@ _CLIENTS: Final = ("trimtab.kafka", "py4j")
 
 _CHATTER: Final = re.compile(
     # The JVM ends the first of these lines only sometimes.
-    rb"\s*$|(\d+ compiler directives added\.?\s*)?($|WARNING: Using incubator modules)"
+    rb"(\d+ compiler directives added\.?)?(\s*$|WARNING: Using incubator modules)"
     rb"|(Starting )?Streaming TransformWithStateInPandas Python worker"
     # Stack traces of the JVM and of Python. The line that names the error passes.
     rb"|\s+at |\s+\.\.\. \d+ (more|elided)"

@@ -11,7 +11,7 @@ from trimtab.load_model.estimating.runs import find_level_before_run
 
 
 def record_leaps(
-    past: LeapRecord, before: Estimates, after: Estimates, now_ms: int, since_ms: int = 0
+    past: LeapRecord, before: Estimates, after: Estimates, now_ms: int, since_ms: int
 ) -> LeapRecord:
     """The record after a round that turned the estimates ``before`` into ``after``; the fleet is
     known since ``since_ms``."""
@@ -22,7 +22,7 @@ def record_leaps(
 
 
 def expect_levels(
-    record: LeapRecord, estimates: Estimates, now_ms: int, since_ms: int = 0
+    record: LeapRecord, estimates: Estimates, now_ms: int, since_ms: int
 ) -> tuple[Floats, Bools]:
     """(m,) levels with those before leaps that may pass, and which bundles these are; the fleet is
     known since ``since_ms``."""
