@@ -86,7 +86,7 @@ class SparkConfig(BaseModel, extra="forbid"):
     """4 attempts for each task: plain ``local[*]`` never retries a dead Python worker's task."""
     jars: list[Path] = []
     shuffle_partitions: int = Field(default=2, gt=0)
-    """Fixed by the first run of a checkpoint."""
+    """Tasks that read reports, and of each operator. Fixed by the first run of a checkpoint."""
     driver_memory: str | None = None
     """The JVM's heap, as Java writes it. None: what the fleet of `size` needs."""
     conf: dict[str, str] = {}

@@ -29,7 +29,8 @@ _OPERATOR: Final = "transformWithState"
 _VARIABLES: Final = {"1": SNAPSHOTS}
 """Operator to a name of its state that other versions of it do not have. Spark numbers operators
 from the query's end."""
-_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+"""Spark's setting: the tasks of each operator."""
 _QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
 """Names of Spark's files in a checkpoint."""
 
@@ -94,7 +95,7 @@ def _ends(files: Files) -> list[Ends]:
     if newest is None:
         return []
     ends, conf = _offsets(files, newest)
-    _check_operators(files, conf.get(_PARTITIONS))
+    _check_operators(files, conf.get(PARTITIONS))
     if committed is None or committed == newest:
         return [ends]
     # The last batch is repeated, from the end of the one before it.

@@ -9,6 +9,7 @@ from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
 from streaming.config import KafkaConfig
 from streaming.query.broker_operator import BrokerOperator
+from streaming.query.checkpoint import PARTITIONS
 from streaming.query.cluster_operator import ClusterOperator
 from streaming.query.decoding import PARCELS, decode_batches
 from trimtab.intake.snapshot import IntakeSettings
@@ -28,11 +29,22 @@ def source_of(kafka: KafkaConfig) -> KafkaSource:
     )
 
 
+def parcels_of(reports: DataFrame) -> DataFrame:
+    """The reports, decoded and by shard."""
+    # As many tasks as the operators have: one for each partition of the topic costs more for each
+    # report, and nothing runs sooner.
+    tasks = int(reports.sparkSession.conf.get(PARTITIONS) or 1)
+    return reports.coalesce(tasks).mapInArrow(decode_batches, PARCELS)
+
+
 def snapshots_of(reports: DataFrame, intake: IntakeSettings) -> DataFrame:
     """What operator ① makes of the reports."""
-    parcels = reports.mapInArrow(decode_batches, PARCELS)
-    return parcels.groupBy("shard").transformWithState(
-        BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
+    return (
+        parcels_of(reports)
+        .groupBy("shard")
+        .transformWithState(
+            BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
+        )
     )
 
 

@@ -21,8 +21,8 @@ from sources.topics import select_rows
 from streaming.query import memory_store
 from streaming.query.broker_operator import SNAPSHOTS, BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
-from streaming.query.decoding import PARCELS, decode_batches
 from streaming.query.memory_store import MemoryStore
+from streaming.query.pipeline import parcels_of
 from streaming.query.rows import spark_row
 from streaming.query.state import SCHEMA, ForeignCheckpoint
 from tests.spark import corpus
@@ -43,6 +43,8 @@ SUBJECT, OTHER = ("c", "b:1"), ("d", "b:1")
 """Both belong to one shard."""
 SHARD = shard_of("c/b:1")
 INTAKE = IntakeSettings(sample_interval=1.0)
+OPERATORS_TASKS = 2
+"""What the session's settings say."""
 KAFKA = (
     "topic string, partition int, offset bigint, at bigint, key binary, value binary, "
     "headers array<struct<key string, value binary>>"
@@ -194,13 +196,17 @@ def test_spark_reads_a_report_as_a_replay_does(spark: SparkSession) -> None:
     assert [((r.cluster, r.broker), _report(r)) for r in rows] == list(map(report_of, records))
 
 
-def test_reports_are_decoded_where_they_are_read(spark: SparkSession) -> None:
+def test_reports_are_decoded_where_they_are_read_by_as_many_tasks_as_operators_have(
+    spark: SparkSession,
+) -> None:
     records = [
         Record(keys.LOAD_REPORTS, 0, place, place, b"c/b:%d" % (place % 40), said(9.0))
         for place in range(100)
     ]
     records += [record(200, b"{"), record(201, said(1.0), b"nobody")]
-    rows = select_reports(_kafka(spark, records)).mapInArrow(decode_batches, PARCELS).collect()
+    parcels = parcels_of(select_reports(_kafka(spark, records).repartition(7)))
+    assert parcels.rdd.getNumPartitions() == OPERATORS_TASKS
+    rows = parcels.collect()
     found: dict[int, list[bytes]] = defaultdict(list)
     for row in rows:
         found[row.shard].append(bytes(row.parcel))
@@ -209,7 +215,7 @@ def test_reports_are_decoded_where_they_are_read(spark: SparkSession) -> None:
         parcel = unpack_all(packed)
         letters += [(letter.cluster, letter.subject) for letter in parcel.letters]
         assert all(shard_of(subject) == shard for subject in parcel.arrivals)
-        arrivals |= {b: [each.sequence for each in told] for b, told in parcel.arrivals.items()}
+        arrivals |= {b: sorted(a.sequence for a in told) for b, told in parcel.arrivals.items()}
     assert sorted(letters) == [("", "0/201"), ("c", "0/200")]
     assert arrivals == {f"c/b:{row}": list(range(row, 100, 40)) for row in range(40)}
 
