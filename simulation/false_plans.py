@@ -78,7 +78,7 @@ def count_false_plans(noise: Noise, minutes: int, *, warm_up: int = 0) -> int:
 def _asks(known: Estimates, where: Ints, brokers: int, k: float) -> bool:
     """Whether any two brokers differ by more than is accepted (`trimtab.planner.trigger`)."""
     whole = MEAN * brokers
-    usage = whole * np.bincount(where, known.level, brokers)
+    usage = whole * np.bincount(where, known.current, brokers)
     if usage.max() - usage.min() <= TARGET:
         return False
     variance = whole**2 * np.bincount(where, known.chance, brokers)

@@ -39,7 +39,7 @@ def follow(factor: Floats, seed: int = 0, namespace: bool = True) -> tuple[Estim
 
 def behind(known: Estimates, true: Floats) -> float:
     """By which factor the first namespace is estimated too large."""
-    return float(known.level[FIRST].sum() / known.level.sum() / true[FIRST].sum())
+    return float(known.current[FIRST].sum() / known.current.sum() / true[FIRST].sum())
 
 
 @pytest.mark.parametrize("seed", range(3))

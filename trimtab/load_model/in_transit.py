@@ -44,5 +44,5 @@ def find_arriving(
     at, known = locate_keys(estimates, wanted)
     absent = known & ~np.isin(wanted, keys)
     rows = np.array([row_of[sent[name][0]] for name in names], np.int64)
-    np.add.at(total, rows[absent], estimates.level[at[absent]])
+    np.add.at(total, rows[absent], estimates.current[at[absent]])
     return total

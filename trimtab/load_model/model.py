@@ -47,7 +47,7 @@ class Model:
         """(k,) shares of the fleet's traffic; 0 for unknown bundles."""
         at, known = locate_keys(self.estimates, identities(names))
         sizes = np.zeros(len(names))
-        sizes[known] = self.estimates.level[at[known]]
+        sizes[known] = self.estimates.current[at[known]]
         return sizes
 
     def typical(self, names: Sequence[str], before: Mapping[str, float]) -> float:
@@ -62,7 +62,7 @@ def build_model(view: View, history: PlannerHistory, settings: Settings) -> Mode
     takes = None
     if len(history.needs.keys):
         at = locate_keys(history.estimates, identities(view.bundles.names))[0]
-        level = history.estimates.level[at]
+        level = history.estimates.current[at]
         traffic = level * float(traffic_of(view.bundles.stats).sum() / max(level.sum(), 1e-9))
         carried = spread_traffic(view.bundles, traffic)
         takes = takes_of(view, history.needs, carried, settings.weights)

@@ -121,7 +121,7 @@ def _predict(
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
     at[order] = locate_keys(estimates, bundles.keys)[0]
-    level = estimates.level[at]
+    level = estimates.current[at]
     # For bundles that no broker reports now the share is known, but not the traffic.
     whole = float(bundles.traffic.sum()) / max(float(level.sum()), _TINY)
     hosts = _find_hosts(view, bundles, history, (level, whole), settings)

@@ -69,4 +69,4 @@ class LeastPredictedUsage:
     def _size(self, bundle: str) -> float:
         estimates = self._history.estimates
         at, known = locate_keys(estimates, identities([bundle]))
-        return float(estimates.level[at[0]]) if known[0] else self._typical
+        return float(estimates.current[at[0]]) if known[0] else self._typical

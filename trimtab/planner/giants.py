@@ -149,4 +149,4 @@ def _surely(bundle: str, estimates: Estimates) -> float:
     if not known[0]:
         return 0.0
     one = take_rows(estimates, at)
-    return max(float(one.level[0]) - SURELY * math.sqrt(one.spread[0]), 0.0)
+    return max(float(one.current[0]) - SURELY * math.sqrt(one.spread[0]), 0.0)

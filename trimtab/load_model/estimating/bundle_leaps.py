@@ -26,7 +26,7 @@ def expect_levels(
 ) -> tuple[Floats, Bools]:
     """(m,) levels with those before leaps that may pass, and which bundles these are; the fleet is
     known since ``since_ms``."""
-    level, passing = estimates.level, np.zeros(len(estimates.keys), np.bool_)
+    level, passing = estimates.current, np.zeros(len(estimates.keys), np.bool_)
     young = record.young(now_ms, since_ms)
     if not young.any():
         return level, passing

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.arrays import Bools, Counts, Floats, Ints
+from trimtab.load_model.estimating.lags import find_believed_part, widen
 from trimtab.load_model.estimating.noise_memory import MOST, remaining, true_variance
 from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
 from trimtab.load_model.odds import DRIFT, together
@@ -79,6 +80,10 @@ class Estimates:
     (`trimtab.load_model.estimating.noise_memory`)."""
     outliers: Floats = field(default_factory=_none)
     """The part of the samples that chance hardly explains, of those of a normal distribution."""
+    behind: Floats = field(default_factory=_none)
+    """What samples have beyond ``level`` on average, in parts of it."""
+    growing: Floats = field(default_factory=_none)
+    """The part of ``behind`` that counts, as noise does not explain it."""
 
     def __post_init__(self) -> None:
         # State from before ages, or memories, were kept has none.
@@ -86,6 +91,9 @@ class Estimates:
             object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
         if len(self.memory) != len(self.keys):
             self._begin_memories()
+        if len(self.growing) != len(self.keys):
+            object.__setattr__(self, "behind", np.zeros(len(self.keys)))
+            object.__setattr__(self, "growing", np.zeros(len(self.keys)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Estimates) and all(
@@ -104,6 +112,12 @@ class Estimates:
         }
         for name, column in begun.items():
             object.__setattr__(self, name, column)
+
+    @property
+    def current(self) -> Floats:
+        """(m,) share of the fleet's traffic now: the level, with what it surely lags behind."""
+        current: Floats = np.minimum(self.level * (1.0 + self.growing * self.behind), 1.0)
+        return current
 
     @property
     def known(self) -> bool:
@@ -128,7 +142,7 @@ class Estimates:
     @property
     def far(self) -> Bools:
         """(m,) whether the newest sample is an outlier, as far as the noise is known."""
-        apart = np.log(np.maximum(self.last, _TINY) / np.maximum(self.level, _TINY))
+        apart = np.log(np.maximum(self.last, _TINY) / np.maximum(self.current, _TINY))
         far: Bools = np.abs(apart) > FAR * np.sqrt(self.variance)
         return far & (counted_samples(self.seen) > 0)
 
@@ -161,7 +175,7 @@ class Estimates:
 
     @property
     def chance(self) -> Floats:
-        """(m,) variance of ``level`` by chance; 0 for a bundle that leapt, which was not chance
+        """(m,) variance of ``current`` by chance; 0 for a bundle that leapt, which was not chance
         unless outliers are common, or may be."""
         if not self.outlying.rare:
             return self.spread
@@ -170,13 +184,23 @@ class Estimates:
 
     @property
     def spread(self) -> Floats:
-        """(m,) variance of ``level``: what lasting noise has not shown yet is taken for no more
+        """(m,) variance of ``current``: what lasting noise has not shown yet is taken for no more
         than while nothing is known."""
+        spread: Floats = self.level**2 * self._variation * widen(self.growing)
+        return spread
+
+    def follow_growth(self) -> Estimates:
+        """The estimates with as much of their lag as chance leaves."""
+        return replace(self, growing=find_believed_part(self.behind, self._variation))
+
+    @property
+    def _variation(self) -> Floats:
+        """(m,) variance of ``level``, in parts of its square."""
         true = true_variance(self.variance, self.moved, self.memory)
         true = np.where(self.variance > 0, np.minimum(true, UNKNOWN), UNKNOWN)
-        each = self.level**2 * np.expm1(np.maximum(true, self.variance))
-        spread: Floats = each * remaining(self.memory, self.weight, self.squares)
-        return spread
+        each = np.expm1(np.maximum(true, self.variance))
+        variation: Floats = each * remaining(self.memory, self.weight, self.squares)
+        return variation
 
 
 class Samples(NamedTuple):

@@ -59,9 +59,12 @@ def add_sample(
     squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
     scale = _scale(old.level, shares, news & ~shifted) if shifted.any() else 1.0
     level = old.level * scale
+    beyond = (believed.shares + found.tiny) / (level + found.tiny) - 1.0
+    # A young average has not had the time to lag: behind begins at 0, and takes a half-life.
+    behind = old.behind + np.where(news, (1.0 - fading) * (beyond - old.behind), 0.0)
     level = np.where(counted, level + (believed.shares - level) / weight, level)
     last = np.where(counted, shares * np.exp(-found.common), old.last) * scale
-    return Estimates(
+    known = Estimates(
         keys=old.keys,
         at_ms=np.where(counted, samples.at_ms, old.at_ms),
         sample=np.where(counted, samples.traffic, old.sample),
@@ -76,7 +79,10 @@ def add_sample(
         moved=np.where(shifted, old.moved, noise.moved),
         memory=noise.memory,
         outliers=count_outliers(old, found.z, news),
+        behind=np.where(shifted, 0.0, behind),
+        growing=old.growing,
     )
+    return known.follow_growth()
 
 
 def _scale(level: Floats, shares: Floats, others: Bools) -> float:
@@ -105,7 +111,8 @@ def _compare(
     old: Estimates, samples: Samples, shares: Floats, first: Bools, news: Bools
 ) -> _Compared:
     tiny = _TINY * float(shares.mean())
-    before = np.where(first, shares, find_level_before_run(old))
+    before = find_level_before_run(old) * (1.0 + old.growing * old.behind)
+    before = np.where(first, shares, before)
     residual = np.log((shares + tiny) / (before + tiny))
     common = float(np.median(residual[news])) if news.any() else 0.0
     residual -= common
