@@ -17,6 +17,8 @@ from tests.planner.fleets import Carried, ground_of, plan
 from tests.planner.views import carrying, later
 from trimtab.load_model.fleet_change import FleetChange, is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
+from trimtab.model import NO_EPOCH
+from trimtab.ownership import State
 from trimtab.planner import is_learning, shed
 from trimtab.planner.fleet_changes import (
     awaited_until,
@@ -28,6 +30,7 @@ from trimtab.planner.fleet_changes import (
 from trimtab.planner.search.trial import Trial
 from trimtab.reasons import Rule
 from trimtab.settings import Settings
+from trimtab.wire.ownership import Record
 
 MINUTE = 60_000
 STARTING = ("ab", "abcdef", "abcdef")
@@ -239,13 +242,20 @@ def test_a_view_fills_while_many_of_its_brokers_have_just_come(
 
 
 def test_nothing_is_planned_for_the_brokers_that_happened_to_report_first() -> None:
-    """Two of six have reported at the start, then all: the one that seemed hot is the coldest."""
-    loads = {"a": 30, "b": 20, "c": 60, "d": 60, "e": 60, "f": 60}
+    """Two of six have reported at the start, then all: the one that seemed hot is the coldest. The
+    records tell that others own bundles."""
+    loads = {"a": 50, "b": 10, "c": 60, "d": 60, "e": 60, "f": 60}
     views = [carrying({b: [("t/n", 0.01)] * loads[b] for b in brokers}) for brokers in STARTING]
+    owners = zip(views[-1].bundles.names, views[-1].bundles.owner.tolist(), strict=True)
+    records = {
+        bundle: Record(state=State.OWNED, epoch=NO_EPOCH, owner=FLEET[row])
+        for bundle, row in owners
+    }
     history = PlannerHistory()
     planned = []
     for minute, view in enumerate(views):
-        wishes, history = shed(later(view, minute), history, Settings())
+        seen = replace(later(view, minute), records=records)
+        wishes, history = shed(seen, history, Settings())
         planned.append(bool(wishes))
         assert is_learning(history) == (not planned[-1])
     assert planned == [False, False, True]

@@ -58,10 +58,9 @@ def wished(view: View, settings: Settings | None = None) -> list[ShedWish]:
 
 
 def spread_out(view: View, settings: Settings | None = None) -> list[ShedWish]:
-    """The wishes of the very first round: of groups, whatever the noise."""
+    """Those of the very first round's wishes that spread groups, whatever the noise."""
     wishes, _ = shed(view, PlannerHistory(), settings or Settings())
-    assert all(wish.reason is Reason.SPREAD_GROUP for wish in wishes)
-    return list(wishes)
+    return [wish for wish in wishes if wish.reason is Reason.SPREAD_GROUP]
 
 
 def destinations(view: View, wishes: Sequence[ShedWish]) -> set[str]:

@@ -126,7 +126,7 @@ def test_what_the_plan_does_without() -> None:
 
 
 def test_before_anything_was_reported_twice() -> None:
-    scene = scene_of(cluster(a=0.9, b=0.1), PLANNER)
+    scene = scene_of(cluster(a=0.5, b=0.3), PLANNER)
     assert explain(scene, "a").rule == Rest.LEARNING
     assert explain(scene, named("a", 0)).nearest is None
 

@@ -315,7 +315,7 @@ def test_another_broker_that_sheds_is_remembered_beside_it() -> None:
 @pytest.mark.parametrize(
     ("shedding", "usage", "rule"),
     [
-        pytest.param("trimtab", (0.85, 0.1), Rule.LEARNING, id="each bundle was reported once"),
+        pytest.param("trimtab", (0.5, 0.3), Rule.LEARNING, id="each bundle was reported once"),
         pytest.param("overload", (0.8, 0.1), Rule.NO_PROPOSAL, id="far apart, below its limit"),
         pytest.param("overload", (0.8, 0.75), Rule.BALANCED, id="within twice the target"),
     ],

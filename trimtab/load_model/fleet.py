@@ -43,7 +43,8 @@ class Fleet:
     """The part of the brokers' differences that is no noise, as far as first reports tell
     (`trimtab.load_model.first_reports`); 1 once noise is known."""
     limit: float = 0.0
-    """Usage below which bursts that may pass are to be brought; 0 if all brokers are below it."""
+    """Usage below which brokers are to be brought whose bursts may pass, or that first reports show
+    near overload; 0 if all brokers are below it."""
     full: float = math.inf
     """Usage that is near overload."""
     passing: int = 0

@@ -18,7 +18,7 @@ from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_lea
 from trimtab.load_model.estimating.estimates import Keys, Samples, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.falls import Carried, find_falls, follow_highs
-from trimtab.load_model.first_reports import find_sure_part
+from trimtab.load_model.first_reports import judge_first
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
@@ -96,7 +96,7 @@ def observe_fleet(
         history = replace(history, needs=Needs(spells=past.needs.spells))
     history, filling = _foresee(view.brokers.names, fleet, history, past, view.now_ms)
     if not history.estimates.known:
-        fleet = replace(fleet, sure=find_sure_part(fleet.usage, fleet.variance))
+        fleet = judge_first(fleet, view)
     return replace(fleet, ready=fleet.sure > 0 and not filling), history
 
 
