@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.planner.test_noise_memory import BUNDLES, after, follow, noise
+from tests.planner.noises import BUNDLES, after, follow, noise
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.wire.columns import pack, unpack
