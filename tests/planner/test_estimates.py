@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
 from trimtab.arrays import Floats
-from trimtab.load_model.estimating.estimates import Estimates, Samples, locate_keys
+from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.observation import observe_fleet

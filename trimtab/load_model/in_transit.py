@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats
-from trimtab.load_model.estimating.estimates import Estimates, Keys, locate_keys
+from trimtab.load_model.estimating.estimates import Estimates, Keys
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.names import identities
 
 _AT_MOST_MS: Final = 600_000

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Ints
-from trimtab.load_model.estimating.estimates import Estimates, Keys, locate_keys, take_rows
+from trimtab.load_model.estimating.estimates import Estimates, Keys
+from trimtab.load_model.estimating.rows import locate_keys, take_rows
 from trimtab.model import HashRange, parse_bundle
 from trimtab.names import identities
 

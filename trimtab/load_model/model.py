@@ -9,7 +9,8 @@ import numpy as np
 
 from trimtab.arrays import Floats
 from trimtab.load import usage
-from trimtab.load_model.estimating.estimates import Estimates, locate_keys
+from trimtab.load_model.estimating.estimates import Estimates
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.passing_use import leave_out_own
 from trimtab.load_model.resources.takes import Takes, spread_traffic, takes_of

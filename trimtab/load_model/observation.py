@@ -15,7 +15,8 @@ from trimtab.load_model.bursts import (
     leave_out_bursts,
 )
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
-from trimtab.load_model.estimating.estimates import Keys, Samples, locate_keys
+from trimtab.load_model.estimating.estimates import Keys, Samples
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.falls import Carried, find_falls, follow_highs
 from trimtab.load_model.first_reports import judge_first

@@ -17,7 +17,7 @@ import numpy as np
 from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
 from trimtab.load import usage
-from trimtab.load_model.estimating.estimates import locate_keys
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.history import PlannerHistory
 from trimtab.names import identities
 from trimtab.settings import Settings

@@ -21,7 +21,8 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import TOPICS, Ints
-from trimtab.load_model.estimating.estimates import Estimates, locate_keys, take_rows
+from trimtab.load_model.estimating.estimates import Estimates
+from trimtab.load_model.estimating.rows import locate_keys, take_rows
 from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import parse_bundle, within
 from trimtab.names import identities, rows_of

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimating.estimates import Estimates, locate_keys
+from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.estimating.leap_record import LeapRecord, close_leaps, open_leaps
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.estimating.runs import find_level_before_run
 
 

@@ -11,14 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from trimtab.load_model.estimating.estimates import (
-    Estimates,
-    Samples,
-    join_rows,
-    locate_keys,
-    take_rows,
-)
+from trimtab.load_model.estimating.estimates import Estimates, Samples
 from trimtab.load_model.estimating.level_shifts import add_sample
+from trimtab.load_model.estimating.rows import join_rows, locate_keys, take_rows
 
 _FORGET_MS: Final = 3_600_000
 """An estimate not reported for this long is dropped. Shorter: a long outage loses estimates;

@@ -1,0 +1,34 @@
+"""Rows of estimates: found by the bundles' keys, taken out, and put together."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+
+from trimtab.arrays import Bools, Ints
+from trimtab.load_model.estimating.estimates import Estimates, Keys
+
+
+def take_rows(all_of: Estimates, at: Ints) -> Estimates:
+    """The rows at the places ``at``, in that order."""
+    return Estimates(**{each.name: getattr(all_of, each.name)[at] for each in fields(Estimates)})
+
+
+def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
+    """The places of ``keys`` in the estimates, and which of them are present."""
+    if np.array_equal(all_of.keys, keys):
+        return np.arange(len(keys)), np.ones(len(keys), np.bool_)
+    if not len(all_of.keys):
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+    at = np.minimum(np.searchsorted(all_of.keys, keys), len(all_of.keys) - 1)
+    return at, all_of.keys[at] == keys
+
+
+def join_rows(some: Estimates, others: Estimates) -> Estimates:
+    """The rows of both, ascending by key."""
+    whole = {
+        each.name: np.concatenate((getattr(some, each.name), getattr(others, each.name)))
+        for each in fields(Estimates)
+    }
+    return take_rows(Estimates(**whole), np.argsort(whole["keys"]))
