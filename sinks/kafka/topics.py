@@ -55,7 +55,7 @@ TOPICS: Final = (
     # number would be used again.
     Topic(keys.GENERATIONS, 1, _COMPACTED, single=True, vital=frozenset({POLICY, PARTITIONS})),
 )
-"""Few partitions: each costs Spark a task per batch, and one handles 100,000 records a second."""
+"""Few partitions: each costs Spark a fetch per batch, and one handles 100,000 records a second."""
 
 
 class Ensured(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from streaming.query.broker_operator import SNAPSHOTS
 from streaming.query.folder import FolderError
+from streaming.query.session import PARTITIONS
 from streaming.readiness import NotReady
 from trimtab.wire import keys
 
@@ -29,8 +30,6 @@ _OPERATOR: Final = "transformWithState"
 _VARIABLES: Final = {"1": SNAPSHOTS}
 """Operator to a name of its state that other versions of it do not have. Spark numbers operators
 from the query's end."""
-PARTITIONS: Final = "spark.sql.shuffle.partitions"
-"""Spark's setting: the tasks of each operator."""
 _QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
 """Names of Spark's files in a checkpoint."""
 

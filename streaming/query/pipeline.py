@@ -9,9 +9,9 @@ from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
 from streaming.config import KafkaConfig
 from streaming.query.broker_operator import BrokerOperator
-from streaming.query.checkpoint import PARTITIONS
 from streaming.query.cluster_operator import ClusterOperator
 from streaming.query.decoding import PARCELS, decode_batches
+from streaming.query.session import PARTITIONS
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys

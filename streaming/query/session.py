@@ -17,6 +17,9 @@ from streaming.config import SparkConfig
 from streaming.logs import quieten
 from streaming.sizing import Size
 
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
+"""Spark's setting: the tasks of each operator."""
+
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _CHECKPOINTS: Final = (
@@ -109,7 +112,7 @@ def _conf(config: SparkConfig) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
+        PARTITIONS: str(config.shuffle_partitions),
         "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         # Enough for a restart or a replay; the default is a hundred batches.

@@ -133,8 +133,10 @@ def _predict(
     history, falls = _note_falls(view, history, *carried)
     resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
     expected, passing = expect_levels(leaps, estimates, view.now_ms, history.known_since_ms)
-    full = hosts.usage(level)
-    passing, relieved = leave_out_bursts(hosts, full, passing[at], settings, known=not settled)
+    near_overload = find_near_overload(settings)
+    passing, relieved = leave_out_bursts(
+        hosts, hosts.usage(level), passing[at], settings, known=not settled
+    )
     size = np.where(passing, expected[at], level)
     slack = find_slack(settings, unrest_of(history, view.now_ms))
     before = size * falls[view.bundles.namespace] if resting else None
@@ -150,8 +152,8 @@ def _predict(
         ready=False,
         struck=settled and estimates.event,
         answered=rests_after_plan(history, settings, view.now_ms),
-        limit=find_near_overload(settings) if relieved.any() else 0.0,
-        full=find_near_overload(settings),
+        limit=near_overload if relieved.any() else 0.0,
+        full=near_overload,
         passing=int(np.count_nonzero(passing)),
         resting=resting,
     )

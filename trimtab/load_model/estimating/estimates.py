@@ -114,9 +114,15 @@ class Estimates:
             object.__setattr__(self, name, column)
 
     @property
+    def growth(self) -> Floats:
+        """(m,) factor from ``level`` to the load now: what it surely lags behind."""
+        growth: Floats = 1.0 + self.growing * self.behind
+        return growth
+
+    @property
     def current(self) -> Floats:
         """(m,) share of the fleet's traffic now: the level, with what it surely lags behind."""
-        current: Floats = np.minimum(self.level * (1.0 + self.growing * self.behind), 1.0)
+        current: Floats = np.minimum(self.level * self.growth, 1.0)
         return current
 
     @property

@@ -111,7 +111,7 @@ def _compare(
     old: Estimates, samples: Samples, shares: Floats, first: Bools, news: Bools
 ) -> _Compared:
     tiny = _TINY * float(shares.mean())
-    before = find_level_before_run(old) * (1.0 + old.growing * old.behind)
+    before = find_level_before_run(old) * old.growth
     before = np.where(first, shares, before)
     residual = np.log((shares + tiny) / (before + tiny))
     common = float(np.median(residual[news])) if news.any() else 0.0
