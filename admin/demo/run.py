@@ -144,13 +144,14 @@ class Demo:
             raise fail_start(bound, step, running.job, running.fleet, _short)
 
     def _look(self, running: Running) -> Scene:
+        records = list(running.reader.read(_TICK_SECONDS))
         elapsed = time.monotonic() - running.began
-        for record in running.reader.read(_TICK_SECONDS):
-            self.story = self.story.told(record, time.monotonic() - running.began)
         processes.check(running.job, running.fleet, running.api)
         fleet = newest_snapshot(running.fleet.log)
         if fleet is not None:
             self.moves = fleet.moves
+            for record in records:
+                self.story = self.story.told(record, elapsed, 100 * fleet.spread)
         first = self.story.first
         options = self._options
         until = first.elapsed + options.seconds if first else options.start_seconds

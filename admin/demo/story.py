@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final
 
 from trimtab.reasons import Rule
@@ -25,11 +26,9 @@ class Told:
 
     elapsed: float
     record: RoundRecord
-
-    @property
-    def range(self) -> float:
-        """Points between the highest and the lowest usage, as seen by the job."""
-        return 100 * self.record.summary.get("usage_range", 0.0)
+    range: float
+    """Points between the highest and the lowest broker's expected usage when it was read: the
+    fleet's own figures. What the job sees has the reports' noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,14 @@ class Story:
     """Points; below it the range counts as balanced."""
     rounds: tuple[Told, ...] = ()
 
-    def told(self, record: RoundRecord, elapsed: float) -> Story:
-        """Add a round, unless it is a repeat or missed brokers: the range of half a fleet means
-        nothing."""
+    def told(self, record: RoundRecord, elapsed: float, range_: float) -> Story:
+        """Add a round, unless it is a repeat or missed brokers: what was decided about half a
+        fleet means nothing."""
         known = self.rounds[-1].record.round if self.rounds else 0
         whole = record.summary.get("brokers", 0) >= self.brokers
         if not whole or record.round <= known:
             return self
-        return replace(self, rounds=(*self.rounds, Told(elapsed, record)))
+        return replace(self, rounds=(*self.rounds, Told(elapsed, record, range_)))
 
     @property
     def first(self) -> Told | None:
@@ -64,15 +63,9 @@ class Story:
 
     @property
     def balanced(self) -> tuple[Told, ...]:
-        """The last rounds, from the first that was below the threshold and stayed there. Single
-        rounds above it are noise in the reports; two in a row are not."""
-        since = len(self.rounds)
-        for index in range(len(self.rounds) - 1, -1, -1):
-            if self.rounds[index].range < self.threshold:
-                since = index
-            elif index + 1 < len(self.rounds) and self.rounds[index + 1].range >= self.threshold:
-                break
-        return self.rounds[since:]
+        """The last rounds, from the first since which all were below the threshold."""
+        below = takewhile(lambda told: told.range < self.threshold, reversed(self.rounds))
+        return tuple(below)[::-1]
 
 
 def reasons(record: RoundRecord) -> str:

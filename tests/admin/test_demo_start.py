@@ -68,7 +68,7 @@ def suggested(story: Story, *, kept: bool) -> list[str]:
 
 
 def test_the_suggested_commands_are_ones_that_trimtab_has() -> None:
-    told = story(65, 30).told(record(3, 9, ("out-of-range",)), 30)
+    told = story(65, 30).told(record(3, ("out-of-range",)), 30, 9)
     lines = suggested(told, kept=True)
     typed = [shlex.split(line) for line in lines if line.startswith("  ")][1:]
     commands = [words[1:] for words in typed if words[0] != "curl"]
@@ -91,5 +91,5 @@ def test_a_demo_that_moved_nothing_suggests_nothing() -> None:
 
 
 def test_without_servers_it_is_said_how_to_keep_them() -> None:
-    told = story(65).told(record(2, 9, ("out-of-range",)), 30)
+    told = story(65).told(record(2, ("out-of-range",)), 30, 9)
     assert "demo --keep" in next(iter(suggested(told, kept=False)))

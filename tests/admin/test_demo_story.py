@@ -17,10 +17,8 @@ from trimtab.reasons import Rule
     ("points", "since"),
     [
         pytest.param([65, 30, 10, 9], 20.0, id="came to rest"),
-        pytest.param([65, 10, 16, 17, 9], 30.0, id="two rounds above start it again"),
-        pytest.param([65, 10, 16, 9], 15.0, id="one round above is noise"),
-        pytest.param([65, 10, 9, 16], 15.0, id="and so is one at the end"),
-        pytest.param([65, 10, 16, 17], None, id="two rounds above at the end"),
+        pytest.param([65, 10, 16, 9], 25.0, id="a round above starts it again"),
+        pytest.param([65, 10, 9, 16], None, id="a round above at the end"),
         pytest.param([65, 30, 15], None, id="the threshold itself is not below it"),
         pytest.param([], None, id="no round"),
     ],
@@ -33,7 +31,7 @@ def test_balanced_from_the_first_of_the_rounds_that_stayed_below(
 
 
 def test_rounds_that_missed_brokers_or_are_repeated_are_left_out() -> None:
-    told = story(65).told(record(2, 3, brokers=1), 15).told(record(1, 3), 16)
+    told = story(65).told(record(2, brokers=1), 15, 3).told(record(1), 16, 3)
     assert [round.range for round in told.rounds] == pytest.approx([65])
 
 
@@ -46,7 +44,7 @@ def test_rounds_that_missed_brokers_or_are_repeated_are_left_out() -> None:
             " (10 s after the first round)",
         ),
         (
-            [65, 30, 9, 16, 11],
+            [65, 16, 9, 12, 11],
             "range 65.0 -> 11.0 points with 7 moves, below 15 from 20 s on"
             " (10 s after the first round)",
         ),
@@ -59,10 +57,8 @@ def test_the_summary_is_one_line(points: list[float], said: str) -> None:
 
 
 def test_reasons_are_counted() -> None:
-    assert (
-        reasons(record(1, 50, ("low-pair", "high-pair", "low-pair"))) == "high-pair 1, low-pair 2"
-    )
-    assert reasons(record(1, 3)) == "balanced"
+    assert reasons(record(1, ("low-pair", "high-pair", "low-pair"))) == "high-pair 1, low-pair 2"
+    assert reasons(record(1)) == "balanced"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +71,7 @@ def test_reasons_are_counted() -> None:
     ],
 )
 def test_a_round_without_moves_says_why(skipped: Rule, said: str) -> None:
-    assert reasons(replace(record(1, 75), skipped=skipped)) == said
+    assert reasons(replace(record(1), skipped=skipped)) == said
 
 
 def scene(told: Story) -> Scene:
@@ -105,15 +101,15 @@ def scene(told: Story) -> Scene:
 def test_a_line_for_where_no_picture_can_be_drawn() -> None:
     told = Story(2, 15.0)
     assert line(scene(told)) == "  12 s  no round yet: Spark starts, at most 60 s more"
-    told = told.told(record(1, 65, ("high-pair",)), 12)
+    told = told.told(record(1, ("high-pair",)), 12, 65)
     assert line(scene(told)) == (
         "  12 s  round 1, range 65.0 points (goal below 15), 4 moves, 60 s left, start, high-pair 1"
     )
-    assert ", start, " not in line(scene(told.told(record(2, 30), 17)))
+    assert ", start, " not in line(scene(told.told(record(2), 17, 30)))
 
 
 def test_the_picture_has_a_bar_for_each_broker_and_the_last_moves() -> None:
-    told = Story(2, 15.0).told(record(1, 65, ("high-pair",)), 12).told(record(2, 30), 17)
+    told = Story(2, 15.0).told(record(1, ("high-pair",)), 12, 65).told(record(2), 17, 30)
     console = Console(width=120)
     with console.capture() as capture:
         console.print(picture(scene(told)))

@@ -68,7 +68,7 @@ def test_a_fleet_that_outgrows_the_job_is_said_once(capsys: pytest.CaptureFixtur
         ("west", 7.0, 20.0),
     ):
         seen = {"brokers": brokers, "bundles": bundles}
-        watch.note(msgspec.structs.replace(record(1, 5.0), cluster=cluster, summary=seen))
+        watch.note(msgspec.structs.replace(record(1), cluster=cluster, summary=seen))
         used = shown.registry.get_sample_value("trimtab_size_used_ratio")
         said.append((used, capsys.readouterr().out.count("the fleet outgrew the job")))
     assert said == [(0.6, 0), (1.2, 1), (1.2, 0), (0.9, 0), (1.1, 1)]

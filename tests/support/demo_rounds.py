@@ -8,10 +8,8 @@ from trimtab.wire.planned import PlannedMove
 from trimtab.wire.rounds import RoundRecord
 
 
-def record(
-    number: int, points: float, moves: tuple[str, ...] = (), brokers: int = 2
-) -> RoundRecord:
-    """A round that saw this range and moved a bundle for each reason."""
+def record(number: int, moves: tuple[str, ...] = (), brokers: int = 2) -> RoundRecord:
+    """A round that moved a bundle for each reason."""
     return RoundRecord(
         cluster="demo",
         round=number,
@@ -33,7 +31,7 @@ def record(
         refusals=(),
         refused={},
         obstacles={},
-        summary={"brokers": brokers, "usage_range": points / 100},
+        summary={"brokers": brokers, "usage_range": 0.0},
         usage={},
         problems=(),
         move_deadline_ms=30_000,
@@ -46,5 +44,5 @@ def story(*points: float) -> Story:
     """A round of each range, five seconds apart, from the tenth second on."""
     told = Story(brokers=2, threshold=15.0)
     for number, range_ in enumerate(points, start=1):
-        told = told.told(record(number, range_), 5.0 + 5 * number)
+        told = told.told(record(number), 5.0 + 5 * number, range_)
     return told
