@@ -150,6 +150,22 @@ def test_one_that_joins_a_large_fleet_is_found_and_then_read(
     assert "new:1" in found
 
 
+@pytest.mark.parametrize("lost", [0, 1, 4_321, 8_999])
+def test_a_lease_that_a_large_fleet_loses_is_missed_within_few_looks(
+    client: redis.Redis, cluster: str, lost: int
+) -> None:
+    """Of two clusters, and each look asks for a part of the leases of both."""
+    fleet, few = [f"b-{number:05}:1" for number in range(9_000)], f"{cluster}-few"
+    for name, brokers in ((cluster, fleet), (few, ["a:1", "b:1", "c:1"])):
+        let_in(client, name, GENERATION)
+        hold(client, name, brokers)
+    scan, known = LeaseScan(client), {cluster: set(fleet), few: {"a:1", "b:1", "c:1"}}
+    assert not any(scan.changed(known, GENERATION) for _ in range(8))
+    client.delete(lease_key(cluster, fleet[lost]), lease_key(few, "c:1"))
+    looks = [scan.changed(known, GENERATION) for _ in range(4)]
+    assert set().union(*looks) == {cluster, few}
+
+
 def test_what_has_not_changed_is_what_is_read(client: redis.Redis, cluster: str) -> None:
     """The cheap question against the dear one, over a random history."""
     let_in(client, cluster, GENERATION)
