@@ -14,11 +14,16 @@ from trimtab.load import COUNTED
 from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.in_transit import send_off
+from trimtab.load_model.model import build_model
 from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.resources.base_use import free_base
 from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes
-from trimtab.load_model.resources.takes import Takes, _sway, compete
+from trimtab.load_model.resources.takes import Takes, _excess, _sway, compete
+from trimtab.model import Epoch
+from trimtab.plan import Move
+from trimtab.reasons import Reason
+from trimtab.review.note_prediction import note_prediction
 from trimtab.wire.columns import pack, unpack
 
 
@@ -62,6 +67,36 @@ def test_what_nothing_tells_of_is_in_doubt_and_the_rest_is_not() -> None:
     assert np.median(takes.doubt[0] / np.maximum(takes.need[0], 1e-9)) > 0.5
     assert np.median(takes.doubt[2] / np.maximum(takes.need[2], 1e-9)) < 0.1
     np.testing.assert_allclose(fleet.usage, run.world.levels, atol=0.02)
+
+
+def test_what_a_broker_takes_beyond_the_usual_may_be_any_one_bundles_and_counts_once() -> None:
+    """Of the three on the first broker the last takes 3 more than usual: at worst each of the other
+    two does, and the last takes no more than it is believed to."""
+    own, hosts = np.array([[0.0, 0.0, 4.0, 0.0, 1.0]]), np.array([0, 0, 0, 1, 1])
+    usual, excess = 1.0, [3.0 - 1.0, 3.0 - 1.0, 0.0, 0.0, 0.0]
+    assert own.mean() == usual
+    assert _excess(own, hosts, 2).tolist() == [excess]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_plan_notes_how_far_its_forecast_may_be_off_as_needs_are_not_known(
+    told: bool,
+) -> None:
+    run = world(need__told=told)
+    learned(run, 5)
+    view = run._reports.view(EPOCH_MS + 5 * 60_000)
+    model = build_model(view, run.state.histories.trimtab, run.settings)
+    names, row = view.brokers.names, int(np.argmax(model.sizes(view.bundles.names)))
+    source = names[view.bundles.owner[row]]
+    to = names[0] if source != names[0] else names[1]
+    move = Move(view.bundles.names[row], source, to, Reason.OUT_OF_RANGE, Epoch(1, 1))
+    row_of = {name: at for at, name in enumerate(names)}
+    noted = note_prediction([move], row_of, model, view.now_ms, run.state)
+    assert noted is not None
+    assert {*noted.sides} == {source, to}
+    for side in noted.sides.values():
+        part = side.doubt / noted.moves[move.bundle].added
+        assert part < 0.1 if told else part > 0.3
 
 
 def test_brokers_of_one_mixture_do_not_tell_whether_messages_or_bytes_cost() -> None:

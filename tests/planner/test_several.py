@@ -16,7 +16,7 @@ from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.floor import floor_of
 from trimtab.planner.search.ground import BoardMove
-from trimtab.planner.search.relief import relieve_full
+from trimtab.planner.search.relief import relieve_unsure
 from trimtab.planner.search.standing import stand
 
 
@@ -83,7 +83,8 @@ def test_a_broker_is_filled_to_what_all_may_take_if_they_err_alike() -> None:
 
 
 def test_what_may_take_nothing_off_its_source_stays() -> None:
-    brokers = [[(0.1, 0.0)] * 6, [(0.1, 0.1)] * 2]
+    brokers = [[(0.1, 0.0)] * 5, [(0.1, 0.1)] * 3]
+    assert planned(fleet(brokers))
     assert not planned(fleet(brokers, doubt=0.1))
 
 
@@ -91,12 +92,11 @@ def test_what_may_take_nothing_off_its_source_stays() -> None:
     ("full", "tail", "moves"),
     [
         pytest.param(0.8, 0.3, [(0, 2), (1, 3)], id="a bundle of each, to a broker of its own"),
-        pytest.param(0.92, 0.3, [(0, 2)], id="only of brokers near overload"),
-        pytest.param(2.0, 0.3, [], id="none is near overload"),
+        pytest.param(2.0, 0.3, [(0, 2), (1, 3)], id="none is near overload, but both stand out"),
         pytest.param(0.8, 0.8, [], id="at worst the other would be fuller than the first is"),
     ],
 )
-def test_a_broker_near_overload_gives_one_bundle_of_which_nothing_is_sure(
+def test_a_broker_that_stands_out_gives_one_bundle_of_which_nothing_is_sure(
     full: float, tail: float, moves: list[tuple[int, int]]
 ) -> None:
     brokers = [[(0.31, 0.0)] * 3, [(0.3, 0.0)] * 3, [(0.1, 0.0)], [(0.1, 0.05)] * 2]
@@ -104,14 +104,28 @@ def test_a_broker_near_overload_gives_one_bundle_of_which_nothing_is_sure(
     assert [(s.source, s.destination) for s in planned(made)] == moves
 
 
+@pytest.mark.parametrize(
+    ("full", "target", "moves"),
+    [
+        pytest.param(0.8, 0.1, [], id="neither near overload nor far above the mean"),
+        pytest.param(0.6, 0.1, [(0, 2)], id="near overload"),
+        pytest.param(0.8, 0.05, [], id="a narrow target is no reason"),
+    ],
+)
+def test_a_broker_that_hardly_stands_out_gives_nothing_of_which_nothing_is_sure(
+    full: float, target: float, moves: list[tuple[int, int]]
+) -> None:
+    brokers = [[(0.22, 0.0)] * 3, [(0.18, 0.0)] * 3, [(0.2, 0.0)] * 2, [(0.22, 0.0)] * 2]
+    made = replace(fleet(brokers, doubt=0.05, tail=0.03), full=full)
+    assert [(s.source, s.destination) for s in planned(made, target)] == moves
+
+
 def test_relief_of_a_full_broker_leaves_what_is_sure_in_the_plan() -> None:
     # The second resource is known: its plan brings broker 1 down to broker 3. The first is not.
     brokers = [[(0.31, 0.0)] * 3, [(0.01, 0.1)] * 6, [(0.1, 0.0)], [(0.01, 0.0)] * 2]
     made = replace(fleet(brokers, doubt=0.3, tail=0.3), full=0.8)
     moves = [(step.source, step.destination) for step in planned(made)]
-    alone = [(s.source, s.destination) for s in planned(replace(made, full=2.0))]
-    assert alone
-    assert moves == [*alone, (0, 2)]
+    assert moves == [(1, 3), (0, 2)]
 
 
 @pytest.mark.parametrize(("tries", "moves"), [(1, []), (2, [(1, 0, 1)])])
@@ -119,10 +133,10 @@ def test_relief_tries_no_more_bundles_than_it_may(
     tries: int, moves: list[tuple[int, int, int]]
 ) -> None:
     """The heaviest fits nowhere at worst, the next one does."""
-    made = replace(fleet([[(0.5, 0.0), (0.4, 0.0)], [(0.3, 0.0)]]), full=0.8)
+    made = fleet([[(0.5, 0.0), (0.4, 0.0)], [(0.3, 0.0)]])
     assert made.takes is not None
     made.takes.tail[0, 0] = 0.2
-    assert relieve_full(ground_of(made), made.takes, keeps(made), (), tries) == tuple(moves)
+    assert relieve_unsure(ground_of(made), keeps(made), (), 0.8, tries) == tuple(moves)
 
 
 def test_what_is_sure_of_one_resource_moves_for_its_sake() -> None:

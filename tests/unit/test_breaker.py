@@ -13,6 +13,7 @@ from tests.support.clusters_by_rows import intent_row, said
 from tests.support.settling import EIGHTHS, Story
 from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.model import Model
+from trimtab.load_model.resources.takes import Takes
 from trimtab.review.breaker import (
     compare_ranges,
     find_failures,
@@ -101,6 +102,27 @@ def test_a_range_that_gets_wider(
     ranges = compare_ranges(Noted(1, 0, {}, sides), view, model, Settings())
     said = find_widened_range(ranges, Settings().breaker.worse)
     assert (said is not None) == trips
+
+
+def test_what_is_not_known_of_bundles_needs_may_widen_the_range() -> None:
+    view, one, none = cluster(a=0.5, b=0.5), np.ones((1, 2)), np.zeros((1, 0))
+    takes = Takes(one / 2, one, none, none, none, np.zeros((2, 1, 0)), one / 2)
+    half, zero = np.full(2, 0.5), np.zeros(2)
+    model = Model(half, zero, zero, half, half, zero, zero, zero, Estimates(), takes)
+    known = Side(0.5, 0.5, 0.0, 1.0, 1.0, 0.5, 0.5, strays=0.0, reports=1, used=0.5, traffic=0.5)
+    sure, doubted = (
+        compare_ranges(
+            Noted(1, 0, {}, dict.fromkeys("ab", replace(known, doubt=doubt))),
+            view,
+            model,
+            Settings(),
+        )
+        for doubt in (0.0, 0.02)
+    )
+    assert sure is not None
+    assert doubted is not None
+    assert sure.chance == 0.0
+    assert doubted.chance > 3 * 0.02
 
 
 def harmed(settings: dict[str, object] | None = None) -> Story:

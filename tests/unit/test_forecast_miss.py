@@ -30,7 +30,7 @@ MOVED = 0.1
 FREEZE_S = 600.0
 
 
-def side(change: float, surprise: float = 0.0, strays: float = 0.0) -> Side:
+def side(change: float, surprise: float = 0.0, strays: float = 0.0, doubt: float = 0.0) -> Side:
     """A side after one report, of a broker that was at 50 %."""
     return Side(
         before=0.5,
@@ -41,6 +41,7 @@ def side(change: float, surprise: float = 0.0, strays: float = 0.0) -> Side:
         used_then=0.5,
         traffic_then=0.5,
         strays=strays,
+        doubt=doubt,
         reported_ms=NOW_MS,
         reports=1,
         used=0.5 + change + surprise,
@@ -68,6 +69,15 @@ def settled(surprise: float, strays: float = 0.0) -> Noted:
 )
 def test_usage_of_touched_brokers(surprise: float, strays: float, outcome: Outcome) -> None:
     assert judge_forecast(settled(surprise, strays), 0.0, None) is outcome
+
+
+def test_a_forecast_that_was_in_doubt_is_not_missed_within_its_doubt() -> None:
+    plan = settled(0.15)
+    assert judge_forecast(plan, 0.0, None) is Outcome.MISS
+    doubted = replace(plan, sides=plan.sides | {"b": side(MOVED, 0.15, doubt=0.05)})
+    assert judge_forecast(doubted, 0.0, None) is Outcome.UNCLEAR
+    doubted = replace(plan, sides=plan.sides | {"b": side(MOVED, 0.3, doubt=0.05)})
+    assert judge_forecast(doubted, 0.0, None) is Outcome.MISS
 
 
 @pytest.mark.parametrize(

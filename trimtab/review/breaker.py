@@ -129,6 +129,7 @@ def compare_ranges(plan: Noted, view: View, model: Model, settings: Settings) ->
         if model.takes is not None:
             # Its usage follows each report, and the needs were learned from the moves.
             forecast[row] = side.predicted
+            variance[row] += side.doubt**2
             continue
         behind = (side.used - model.cost[row] * side.traffic) / side.reports - model.rest[row]
         now[row] += behind

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
+from trimtab.arrays import Floats
 from trimtab.load_model.model import Model
-from trimtab.load_model.resources.takes import Takes
+from trimtab.load_model.resources.takes import AT_WORST, Takes
 from trimtab.names import rows_by_name
 from trimtab.plan import Move
 from trimtab.reasons import Reason
@@ -43,6 +46,9 @@ def note_prediction(
         broker: _side(row_of[broker], change, model, known.get(broker, 1.0))
         for broker, change in _changes(awaited).items()
     }
+    if model.takes is not None:
+        doubts = _doubts(awaited, row_of, model.takes)
+        sides = {broker: replace(side, doubt=doubts[broker]) for broker, side in sides.items()}
     undoing = any(move.reason is Reason.UNDONE for move in given)
     first = dict(islice(awaited.items(), MOST_OPEN))
     return Noted(state.number, now_ms, first, sides, undoing)
@@ -79,6 +85,22 @@ def _by_resource(
                 usages.append(sign * (after - before))
             found[bundle] = replace(move, taken=usages[0], added=usages[1])
     return found
+
+
+def _doubts(
+    awaited: Mapping[str, Awaited], row_of: Mapping[str, int], takes: Takes
+) -> dict[str, float]:
+    """Broker to the standard deviation of what the moves bring it or take, of the resource that is
+    known least."""
+    row_by_name = rows_by_name(takes.names, awaited)
+    variances = dict[str, Floats]()
+    for bundle, move in awaited.items():
+        for broker in (move.source, move.destination):
+            before = variances.get(broker, np.zeros(len(takes.used)))
+            row = row_by_name.get(bundle)
+            doubt = 0.0 if row is None else takes.tail[:, row] / AT_WORST
+            variances[broker] = before + (doubt * takes.scale[:, row_of[broker]]) ** 2
+    return {broker: float(each.max() ** 0.5) for broker, each in variances.items()}
 
 
 def _changes(awaited: Mapping[str, Awaited]) -> dict[str, float]:

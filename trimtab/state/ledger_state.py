@@ -67,6 +67,8 @@ class Side:
     """Bytes/s in the same report."""
     strays: float
     """Standard deviation of a report's usage from what its traffic explains."""
+    doubt: float = 0.0
+    """Standard deviation of ``predicted``, by what is not known of what its bundles take."""
     shift: float = 0.0
     """Usage from later plans' moves, less what this plan's missing moves were to bring."""
     reported_ms: int = 0
@@ -93,9 +95,9 @@ class Side:
         return self.used / self.reports - self.used_then - self.explained
 
     def noise(self, strays: float) -> float:
-        """The variance of ``surprise`` that chance explains, if each report deviates by ``strays``;
-        only with reports."""
-        return strays**2 * (1 + 1 / self.reports)
+        """The variance of ``surprise`` that chance and doubt explain, if each report deviates by
+        ``strays``; only with reports."""
+        return strays**2 * (1 + 1 / self.reports) + self.doubt**2
 
     @property
     def forecast(self) -> Forecast:

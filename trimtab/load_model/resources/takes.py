@@ -19,7 +19,7 @@ from trimtab.view import Brokers, Bundles, View
 _RIVAL: Final = 0.35
 """The part of a broker's usage, or of the mean if that is more, at which another resource competes.
 Lower: links that are never full count; higher: a resource competes only once it is too late."""
-_AT_WORST: Final = 3.0
+AT_WORST: Final = 3.0
 """Deviations that a bundle may take more than believed. Lower: unknown bundles overload brokers;
 higher: nothing unknown moves."""
 _APART: Final = 0.02
@@ -130,7 +130,7 @@ def takes_of(view: View, needs: Needs, carried: Floats, weights: WeightSettings)
     # What only a sum tells may be another bundle's.
     doubt = np.maximum(doubt, unsure * np.maximum(own, 0.0))
     there, told = _on_brokers(view.intended, need, n), _on_brokers(view.intended, traffic, n)
-    tail = np.maximum(_AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
+    tail = np.maximum(AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
     sway, names = _sway(carried, traffic) * needs.untold, view.bundles.names
     return Takes(needs.base + there, scale, need, doubt, tail, sway, told * scale, names)
 
@@ -152,14 +152,15 @@ def _sway(carried: Floats, taken: Floats) -> Floats:
 
 
 def _excess(own: Floats, hosts: Ints, n: int) -> Floats:
-    """(r, m) by how much all bundles on a bundle's broker together take more than usual.
+    """(r, m) by how much the other bundles on a bundle's broker together are believed to take more
+    than usual.
 
     Where loads have heavy tails, one bundle causes most of a large sum (Foss, Korshunov, Zachary
     2011): this one may be it.
     """
-    usual = own.mean(axis=1) if own.size else np.zeros(len(own))
-    more = np.array([np.bincount(hosts, row - u, n) for row, u in zip(own, usual, strict=True)])
-    excess: Floats = np.maximum(more, 0.0)[:, hosts]
+    unusual = own - own.mean(axis=1, keepdims=True) if own.size else own
+    # Not its own part, which it is believed to take anyway.
+    excess: Floats = np.maximum(_on_brokers(hosts, unusual, n)[:, hosts] - unusual, 0.0)
     return excess
 
 

@@ -21,9 +21,8 @@ from trimtab.planner.search.ground import Band, Ground
 from trimtab.planner.search.least import least_moved
 from trimtab.planner.search.levels import mean_of, positions
 from trimtab.planner.search.order import order_moves
-from trimtab.planner.search.relief import relieve_full
+from trimtab.planner.search.relief import relieve_unsure
 from trimtab.planner.search.several import try_bands
-from trimtab.planner.search.standing import stand
 from trimtab.planner.search.trial import Trial, keep_least, trial_of
 
 _POSITIONS: Final = 15
@@ -58,6 +57,12 @@ _PENALTY: Final = 1.24
 """What one move of a penalised plan counts as: below 5/4, so 4 such moves still beat 5."""
 _EPSILON: Final = 1e-9
 """Tolerance for rounding: a bundle alone on its broker is not above the band made for it."""
+
+
+_STANDS_OUT: Final = 0.15
+"""How far above the mean, or the range to reach if that is more, a broker is relieved of what is
+not known to help; near overload always. Lower: more moves that teach and relieve little; higher:
+what no report explains stays where it is."""
 
 
 class _Goal(NamedTuple):
@@ -104,11 +109,10 @@ def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effo
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
         if best.range <= width or not best.steps:
             break
-    if ground.reach(stand(ground.fleet, best.steps).usage)[1] <= ground.fleet.full:
-        return best
     # The next plan goes on from what these moves tell.
     cost, most = _limits(ground, effort)
-    relief = relieve_full(ground, takes, keeps, best.steps, most // cost)
+    limit = min(ground.fleet.full, mean_of(ground) + max(_STANDS_OUT, target))
+    relief = relieve_unsure(ground, keeps, best.steps, limit, most // cost)
     return trial_of(ground, (*best.steps, *relief), cut=True) if relief else best
 
 

@@ -1,10 +1,10 @@
-"""Moves off brokers near overload where nothing is sure: one bundle each, by what is expected.
+"""Moves off brokers that stand out where nothing is sure: one bundle each, by what is expected.
 
 A plan moves what surely helps (`trimtab.planner.search.several`). Where nothing tells what bundles
-take, that is nothing at all, and a broker that is nearly full would stay so. So the bundle that is
-believed to take most of its busiest resource goes to the broker that is least busy with it, as long
-as that stays below the source even at worst. What a moved bundle takes is known soon, and the next
-plan knows more. Each broker's heaviest bundles are tried, as many as the effort allows.
+take, that is nothing at all, and a broker that stands out would do so for good. So the bundle that
+is believed to take most of its busiest resource goes to the broker that is least busy with it, as
+long as that stays below the source even at worst. What a moved bundle takes is known soon, and the
+next plan knows more. Each broker's heaviest bundles are tried, as many as the effort allows.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.search.ground import BoardMove, Ground
 
 
-def relieve_full(
-    ground: Ground, takes: Takes, keeps: list[int], sure: Sequence[BoardMove], tries: int
+def relieve_unsure(
+    ground: Ground, keeps: list[int], sure: Sequence[BoardMove], limit: float, tries: int
 ) -> tuple[BoardMove, ...]:
-    """At most one move off each broker near overload, the fullest first; no broker receives two,
-    and none is one of the ``sure`` moves' brokers. ``tries``: bundles compared with all brokers,
-    of one broker at least one."""
+    """At most one move off each broker above the usage ``limit``, the fullest first; no broker
+    receives two, and none is one of the ``sure`` moves' brokers. ``tries``: bundles compared with
+    all brokers, of one broker at least one. Only where several resources compete."""
+    takes = ground.fleet.takes
+    assert takes is not None
     usage, idle = ground.fleet.usage, np.ones(len(ground.fleet.usage), np.bool_)
     idle[[broker for step in sure for broker in (step.source, step.destination)]] = False
     there, here = ground.receivers[idle[ground.receivers]], ground.brokers[idle[ground.brokers]]
-    full = here[usage[here] > ground.fleet.full]
+    full = here[usage[here] > limit]
     each = max(tries // max(len(full), 1), 1)
     steps: list[BoardMove] = []
     for hot in full[np.argsort(-usage[full], kind="stable")].tolist():
