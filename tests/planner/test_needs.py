@@ -22,6 +22,7 @@ from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes
 from trimtab.load_model.resources.takes import Takes, _excess, _sway, compete
 from trimtab.model import Epoch
 from trimtab.plan import Move
+from trimtab.planner import shed
 from trimtab.reasons import Reason
 from trimtab.review.note_prediction import note_prediction
 from trimtab.wire.columns import pack, unpack
@@ -97,6 +98,25 @@ def test_a_plan_notes_how_far_its_forecast_may_be_off_as_needs_are_not_known(
     for side in noted.sides.values():
         part = side.doubt / noted.moves[move.bundle].added
         assert part < 0.1 if told else part > 0.3
+
+
+def test_where_moves_tell_what_bundles_take_none_goes_straight_back() -> None:
+    """Also where no other plan does as well, since no other bundles may move."""
+    run = world()
+    learned(run, 5)
+    view, history = run._reports.view(EPOCH_MS + 5 * 60_000), run.state.histories.trimtab
+    names, brokers = view.bundles.names, view.brokers.names
+    wishes, _ = shed(view, history, run.settings)
+    assert wishes
+    only = np.isin(np.arange(len(names)), [wish.bundle for wish in wishes])
+    view = replace(view, bundles=replace(view.bundles, movable=only))
+    assert shed(view, history, run.settings)[0]
+    left: dict[str, str] = {}
+    for _ in range(5):
+        wishes, _ = shed(replace(view, left=left), history, run.settings)
+        went = {names[wish.bundle]: brokers[wish.destination or 0] for wish in wishes}
+        assert not went.items() & left.items()
+        left |= went
 
 
 def test_brokers_of_one_mixture_do_not_tell_whether_messages_or_bytes_cost() -> None:

@@ -116,9 +116,11 @@ def _plan_pool(draft: Draft, found: Prospect, unrest: float, history: PlannerHis
 
 
 def _find_plan(draft: Draft, found: Prospect, width: float) -> Trial:
-    """The best plan for a range of ``width``: one without moves straight back if it is as good."""
+    """The best plan for a range of ``width``: one without moves straight back if it is as good, or
+    if several resources compete: then what a bundle takes is learned by moving it."""
     effort = draft.settings.planner.effort
     best = plan = find_plan(found.ground, draft.keeps(found.ground), width, effort)
+    learned = found.ground.fleet.takes is not None
     staying: set[int] = set()
     for _ in range(_TRIES):
         returning = draft.find_returning(plan.steps)
@@ -127,7 +129,7 @@ def _find_plan(draft: Draft, found: Prospect, width: float) -> Trial:
         staying |= returning
         ground = draft.ground(found.pool, staying)
         plan = find_plan(ground, draft.keeps(ground), width, effort)
-        if plan.range > max(width, best.range) + _EPSILON:
+        if plan.range > max(width, best.range) + _EPSILON and not learned:
             return best
     return best if draft.find_returning(plan.steps) else plan
 
