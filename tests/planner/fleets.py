@@ -44,6 +44,7 @@ def fleet_of(size: Floats, where: np.ndarray, gain: Floats) -> Fleet:
         where=where.astype(np.int64),
         movable=np.ones(len(size), np.bool_),
         variance=np.zeros(len(gain)),
+        hidden=np.zeros(len(gain)),
         whole=1.0,
         ready=True,
         struck=False,

@@ -7,7 +7,12 @@ import pytest
 
 from simulation.scenarios.reading import load
 from simulation.scenarios.running import run, strategy
-from trimtab.load_model.bursts import Hosts, leave_out_bursts, make_no_room
+from trimtab.load_model.bursts import (
+    Hosts,
+    find_largest,
+    leave_out_bursts,
+    make_no_room,
+)
 from trimtab.settings import Settings
 
 SETTINGS = Settings()
@@ -62,6 +67,17 @@ def test_a_burst_makes_no_room() -> None:
 def test_where_all_brokers_have_bursts_none_looks_emptier_than_the_mean() -> None:
     full, without = np.array([0.8, 0.4]), np.array([0.2, 0.3])
     np.testing.assert_allclose(make_no_room(without, full), [0.6, 0.4])
+
+
+def test_a_broker_gives_nothing_for_what_is_gone() -> None:
+    """What fell may have been a burst that was there from the first, and may come back if not."""
+    full, with_it = np.array([0.3, 0.55, 0.6, 0.4]), np.array([0.8, 0.7, 0.6, 0.4])
+    np.testing.assert_allclose(make_no_room(with_it, full), [0.5, 0.55, 0.6, 0.4])
+
+
+def test_the_largest_of_a_broker_counts_and_none_of_an_empty_one() -> None:
+    of, where = np.array([0.1, 0.3, 0.2]), np.array([0, 2, 2])
+    assert find_largest(of, where, 3).tolist() == [0.1, 0.0, 0.3]
 
 
 def test_a_hot_bundle_is_dealt_with_once_and_its_broker_is_not_filled_again() -> None:

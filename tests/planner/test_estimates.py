@@ -146,6 +146,17 @@ def test_leaps_that_come_one_by_one_are_no_event_though_some_meet() -> None:
     assert after(rounds, known, HOUR + 1).event
 
 
+def test_in_a_fleet_known_for_minutes_leaps_that_keep_coming_are_no_event() -> None:
+    """What is usual is known once there were as many samples before them."""
+    rng, factors, known = np.random.default_rng(4), np.ones(400), Estimates()
+    for minute in range(1, 15):
+        if minute > 4:
+            factors[2 * minute : 2 * minute + 2] = 3.0
+        known = after([numbered(factors * noisy(rng, 0.05, 400))], known, minute)
+        assert not known.event
+    assert known.struck >= 10
+
+
 def noisy(rng: np.random.Generator, sigma: float, count: int) -> Floats:
     """Factors of mean 1."""
     factors: Floats = np.exp(sigma * rng.standard_normal(count) - sigma**2 / 2)

@@ -9,7 +9,7 @@ import pytest
 
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Estimates, Samples
-from trimtab.load_model.estimating.leap_record import LeapRecord
+from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
 from trimtab.load_model.estimating.sampling import follow_samples
 
 COUNT = 50
@@ -185,3 +185,12 @@ def test_a_wait_ends_some_days_after_the_last_burst() -> None:
     fleet.minute += 3 * 24 * 60
     fleet.run(1, 3.0, [9])
     assert fleet.record.wait_s == 0
+
+
+def test_a_fleet_known_for_minutes_was_not_watched_while_no_leap_could_be_found() -> None:
+    """Nine of fourteen leaps in two minutes are many for eleven minutes, and not for five."""
+    minutes = np.array([3, 4, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 7]) * MINUTE_MS
+    levels, keys = (np.ones(14), np.full(14, 3.0)), np.arange(14, dtype=np.uint64)
+    record = open_leaps(LeapRecord(), keys, levels, minutes)
+    assert not record.in_event(660.0).any()
+    assert record.in_event(3840.0).any()

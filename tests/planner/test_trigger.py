@@ -63,6 +63,13 @@ def test_what_is_accepted_where_chance_explains_more_than_the_target(
     assert widest(ground_of(fleet), Settings(), 1.0).accepted == pytest.approx(accepted, abs=2e-3)
 
 
+def test_a_hot_broker_may_owe_its_usage_to_a_burst_that_was_not_seen_to_begin() -> None:
+    fleet = Carried([[0.3] * 2, [0.2] * 2]).fleet
+    fleet = replace(fleet, variance=np.full(2, 0.03**2), hidden=np.array([0.1, 0.2]))
+    accepted = widest(ground_of(fleet), Settings(), 1.0).accepted
+    assert accepted == pytest.approx(0.329, abs=2e-3)
+
+
 @pytest.mark.parametrize(
     ("ago_s", "answered"), [(None, False), (0, True), (60, True), (1799, True), (1800, False)]
 )

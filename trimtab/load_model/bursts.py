@@ -6,7 +6,8 @@ size before, unless its broker
 - stands out from all others, while little is known of this fleet's leaps: one bundle that gets hot
   for good is dealt with at once
 A burst that is left out keeps its broker from giving. While little is known of leaps it makes no
-room either: what comes in its place would be too much if it lasts.
+room either: what comes in its place would be too much if it lasts. Nor does a broker give for what
+a bundle had before it fell.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ Lower: bursts that pass are answered; higher: a broker is overloaded before anyt
 _CLEAR: Final = 3.0
 """Targets by which a broker stands out from all others. Lower: the first bursts of a fleet are
 answered; higher: a bundle that gets hot for good waits."""
+_SAME: Final = 1e-12
+"""Usage by which brokers without leaps may differ in rounding."""
 
 
 class Hosts(NamedTuple):
@@ -63,16 +66,24 @@ def leave_out_bursts(
 
 
 def make_no_room(usage: Floats, full: Floats) -> Floats:
-    """(..., n) usage without bursts, but where it is ``full`` with them no lower than the mean of
-    the brokers that have none: so a broker neither gives nor receives for a burst."""
+    """(..., n) usage without leaps, or ``full`` with them, whichever is nearer to the mean of the
+    brokers that have none: so a broker neither gives nor receives for a leap."""
     if not full.size:
         return usage
-    calm = usage >= full
+    calm = np.abs(usage - full) <= _SAME
     count = calm.sum(axis=-1, keepdims=True)
     mean = np.where(calm, usage, 0.0).sum(axis=-1, keepdims=True) / np.maximum(count, 1)
-    least = np.where(count, mean, full.mean(axis=-1, keepdims=True))
-    room: Floats = np.maximum(usage, np.minimum(full, least))
-    return room
+    mean = np.where(count, mean, full.mean(axis=-1, keepdims=True))
+    counted: Floats = np.clip(mean, np.minimum(usage, full), np.maximum(usage, full))
+    return counted
+
+
+def find_largest(of: Floats, where: Ints, n: int) -> Floats:
+    """(n,) the largest of what (m,) bundles ``of`` brokers have, at least 0."""
+    largest = np.zeros(n)
+    if of.any():
+        np.maximum.at(largest, where, of)
+    return largest
 
 
 def _stand_out(usage: Floats, by: float) -> Bools:

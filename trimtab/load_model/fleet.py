@@ -31,6 +31,9 @@ class Fleet:
     movable: Bools
     variance: Floats
     """(n,) variance of ``usage`` by chance."""
+    hidden: Floats
+    """(n,) by how much ``usage`` may be too large because a burst began before the fleet was known;
+    0 if none goes on (`trimtab.load_model.estimating.excursions`)."""
     whole: float
     """Bytes/s of a bundle of size 1."""
     ready: bool

@@ -11,11 +11,13 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.bursts import (
     Hosts,
+    find_largest,
     find_near_overload,
     leave_out_bursts,
 )
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
 from trimtab.load_model.estimating.estimates import Keys, Samples
+from trimtab.load_model.estimating.excursions import are_bursts_common, find_hidden_part
 from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.falls import Carried, find_falls, follow_highs
@@ -127,20 +129,24 @@ def _predict(
     whole = float(bundles.traffic.sum()) / max(float(level.sum()), _TINY)
     hosts = _find_hosts(view, bundles, history, (level, whole), settings)
     gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
-    settled = leaps.wait_s == 0
+    now = view.now_ms, history.known_since_ms
+    settled = leaps.wait_s == 0 and not are_bursts_common(leaps, len(level), *now)
     chance = (estimates.chance if settled else estimates.spread)[at]
     carried = whole * level, whole**2 * chance, bundles.traffic
     history, falls = _note_falls(view, history, *carried)
     resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
-    expected, passing = expect_levels(leaps, estimates, view.now_ms, history.known_since_ms)
+    expected, passing = expect_levels(leaps, estimates, *now)
     near_overload = find_near_overload(settings)
     passing, relieved = leave_out_bursts(
         hosts, hosts.usage(level), passing[at], settings, known=not settled
     )
     size = np.where(passing, expected[at], level)
+    hidden = find_hidden_part(leaps, len(level), *now) * np.where(passing, 0.0, size)
     slack = find_slack(settings, unrest_of(history, view.now_ms))
     before = size * falls[view.bundles.namespace] if resting else None
-    sizes = Sizes(size, level if settled else size, before, slack)
+    # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
+    full = level if settled else np.minimum(size, level)
+    sizes = Sizes(size, full, before, slack)
     fleet = Fleet(
         usage=find_usage(sizes, hosts, settings),
         gain=gain,
@@ -148,6 +154,7 @@ def _predict(
         where=where,
         movable=view.bundles.movable & (size > 0),
         variance=gain**2 * np.bincount(where, chance, n),
+        hidden=gain * find_largest(hidden, where, n),
         whole=whole,
         ready=False,
         struck=settled and estimates.event,

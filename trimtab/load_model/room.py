@@ -16,11 +16,11 @@ from trimtab.view import View
 
 
 class Sizes(NamedTuple):
-    """(m,) sizes of the bundles; where leaps are known to pass, all are what counts."""
+    """(m,) sizes of the bundles."""
 
     counted: Floats
     full: Floats
-    """With all leaps."""
+    """With all leaps; where leaps are known to pass, with falls alone."""
     before: Floats | None
     """Before their namespaces' falls; None if nothing fell."""
     slack: float

@@ -2,10 +2,12 @@
 
 accepted(pair) = the target, widened by recent plans; or the limit less the colder one's usage, if
                  a broker is only relieved of bursts that may pass; or, if that is more,
-                 aim + k * deviation: the range that a plan leaves must not cause another plan; but
-                 not in an event, when more bundles have just leapt together than chance makes:
-                 there a plan that follows another waits for a tenth more than the target; nor on
-                 first reports, of which all is judged (`trimtab.load_model.first_reports`)
+                 aim + k * deviation + what the hot one may owe to a burst that was not seen to
+                 begin (`trimtab.load_model.estimating.excursions`): the range that a plan leaves
+                 must not cause another plan; but not in an event, when more bundles have just
+                 leapt together than chance makes: there a plan that follows another waits for a
+                 tenth more than the target; nor on first reports, of which all is judged
+                 (`trimtab.load_model.first_reports`)
 deviation      = that of the pair's difference in predicted usage, from the noise of its bundles and
                  how long it lasts (`trimtab.load_model.estimating.noise_memory`)
 k              = from the false-move rate (`trimtab.load_model.odds`)
@@ -81,7 +83,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     if not fleet.first:
         planner = settings.planner
         k = deviations(len(brokers), settings.round.interval, planner.false_moves)
-        chance = _AIM * planner.target + k * deviation
+        chance = _AIM * planner.target + k * deviation + fleet.hidden[hot][:, None]
         if fleet.struck:
             chance = np.minimum(chance, _AGAIN * accepted if fleet.answered else accepted)
         accepted = np.maximum(accepted, chance)

@@ -127,7 +127,11 @@ class PoolAccount:
             limit = percent(self._outlook.fleet.limit)
             why += f" because leaps of this fleet pass, and no broker is that far above {limit}"
         else:
-            why += f" because so far chance (deviation {points(pair.deviation)}) may bring them"
+            chance = f"chance (deviation {points(pair.deviation)})"
+            hidden = float(self._outlook.fleet.hidden[pair.hot])
+            if hidden:
+                chance += f", or a burst that was not seen to begin ({points(hidden)}),"
+            why += f" because so far {chance} may bring them"
         why += self._passing
         return Cause(Rest.WITHIN_NOISE, why, nearest, self._figures)
 

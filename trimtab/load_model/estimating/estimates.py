@@ -164,17 +164,19 @@ class Estimates:
     @property
     def event(self) -> bool:
         """Whether more bundles have just leapt together than outliers explain, or than leap in as
-        many samples at any other time."""
-        expected = max(self.outlying.expected(_JUST), self._usually_struck)
-        return self.struck >= together(expected)
+        many samples at any other time, once there was another time."""
+        usual = self._usually_struck
+        if usual is None:
+            return False
+        return self.struck >= together(max(self.outlying.expected(_JUST), usual))
 
     @property
-    def _usually_struck(self) -> float:
+    def _usually_struck(self) -> float | None:
         """How many bundles leapt in as many samples, the median of the last hour or so: an earlier
-        event is none of them."""
+        event is none of them; None while there were no more samples."""
         windows = int(min(self.seen.max(initial=0.0) / _JUST, _EARLIER)) - 1
         if windows < 1:
-            return 0.0
+            return None
         leapt = self.age[(self.age > _JUST) & (self.age <= _JUST * (windows + 1))]
         counts = np.bincount(np.ceil(leapt / _JUST).astype(np.int64) - 2, minlength=windows)
         return float(np.median(counts))

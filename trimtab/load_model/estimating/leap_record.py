@@ -23,9 +23,9 @@ from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.odds import together
 
-_EDGES_S: Final = (0.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
+EDGES_S: Final = (0.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
 """From when (s) each count of returned leaps is; a wait is the edge of one."""
-_HORIZON_S: Final = 3840.0
+HORIZON_S: Final = 3840.0
 """Age at which a leap counts as lasting. Shorter: long bursts count as lasting; longer: where
 leaps have returned, a lasting one is acted on late."""
 _HALF_LIFE_S: Final = 86_400.0
@@ -42,6 +42,10 @@ _FIRST_S: Final = 900.0
 returned: one of unknown kind is as likely as not to last as long again as it has lasted. Shorter:
 the first bursts and backups of a fleet are answered; longer: what gets busier for good is answered
 late."""
+_UNFOUND_S: Final = 360.0
+"""Time in which none of a fleet's leaps is found: noise is not known in the first few samples, and
+what leaps takes a few until it is found. Shorter: bursts of a young fleet seem to meet; longer: an
+event of one is taken for bursts."""
 _JOINING_S: Final = 300.0
 """Time after an event in which further leaps belong to it: under noise some seem to begin late."""
 
@@ -62,7 +66,7 @@ class LeapRecord:
     since_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     worth: Floats = field(default_factory=_none)
     """What the leap counts: one over the number of leaps that began with it."""
-    returned: tuple[float, ...] = (0.0,) * len(_EDGES_S)
+    returned: tuple[float, ...] = (0.0,) * len(EDGES_S)
     """Counts of the leaps that returned, by age."""
     lasted: float = 0.0
     at_ms: int = 0
@@ -81,13 +85,17 @@ class LeapRecord:
         doubted = np.flatnonzero(longer > self.lasted + _PRIOR)
         if not doubted.size:
             return 0.0
-        return min(2 * (*_EDGES_S, _HORIZON_S)[int(doubted[-1]) + 1], _HORIZON_S)
+        return min(2 * (*EDGES_S, HORIZON_S)[int(doubted[-1]) + 1], HORIZON_S)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether more leaps have lasted than returned."""
+        return self.lasted > sum(self.returned)
 
     def young(self, now_ms: int, since_ms: int = 0) -> Bools:
         """(k,) whether each open leap may still pass; the fleet is known since ``since_ms``."""
-        trusted = self.lasted > sum(self.returned)
-        watched_s = min((now_ms - since_ms) / 1000.0, _HORIZON_S)
-        first = (self.after > self.before) & ~self._in_event(watched_s) & (not trusted)
+        watched_s = min((now_ms - since_ms) / 1000.0, HORIZON_S)
+        first = (self.after > self.before) & ~self.in_event(watched_s) & (not self.trusted)
         wait_s = np.maximum(self.wait_s, np.where(first, _FIRST_S, 0.0))
         young: Bools = now_ms - self.since_ms < 1000.0 * wait_s
         return young
@@ -100,13 +108,13 @@ class LeapRecord:
         ends: Bools = (self.after < self.before) & (lasted_ms >= known_ms)
         return ends
 
-    def _in_event(self, watched_s: float) -> Bools:
+    def in_event(self, watched_s: float) -> Bools:
         """(k,) whether each open leap began with more others than come so close by chance, or soon
         after such leaps."""
         times, at, counts = np.unique(self.since_ms, return_inverse=True, return_counts=True)
         later_s = (times[None, :] - times[:, None]) / 1000.0
         close = ((later_s >= 0) & (later_s <= _CLOSE_S)) @ counts
-        usual = (len(self.keys) - close) * _CLOSE_S / max(watched_s, _CLOSE_S)
+        usual = (len(self.keys) - close) * _CLOSE_S / max(watched_s - _UNFOUND_S, _CLOSE_S)
         begins = close >= np.array([together(each) for each in usual.tolist()])
         belongs = np.any(begins[:, None] & (later_s >= 0) & (later_s <= _JOINING_S), axis=0)
         in_event: Bools = np.asarray(belongs)[at.reshape(-1)]
@@ -147,10 +155,10 @@ def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> Leap
         return past
     age_s = (now_ms - past.since_ms) / 1000.0
     back = here & back
-    lasted = here & ~back & (age_s >= _HORIZON_S)
+    lasted = here & ~back & (age_s >= HORIZON_S)
     kept = 0.5 ** (max(now_ms - past.at_ms, 0) / (1000.0 * _HALF_LIFE_S))
-    bins = np.searchsorted(_EDGES_S, age_s[back], side="right") - 1
-    counts = np.bincount(bins.clip(0), past.worth[back], len(_EDGES_S))
+    bins = np.searchsorted(EDGES_S, age_s[back], side="right") - 1
+    counts = np.bincount(bins.clip(0), past.worth[back], len(EDGES_S))
     returned = kept * np.array(past.returned) + counts
     left = here & ~back & ~lasted
     return LeapRecord(
