@@ -18,8 +18,10 @@ from trimtab.load_model.estimating.estimates import Estimates, Samples
 from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.lineage import drop_ancestors
 from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.odds import bound
+from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.view import Bundles, View
 from trimtab.wire.columns import pack, unpack
@@ -104,6 +106,38 @@ def test_what_steps_takes_from_the_shares_of_all_others_at_once() -> None:
     for minute, traffic in enumerate((once, later), HOUR + 1):
         known = after([numbered(traffic)], known, minute)
         np.testing.assert_allclose(known.level, np.array(traffic) / sum(traffic))
+
+
+def test_what_is_reported_for_the_first_time_takes_from_the_shares_of_all_others() -> None:
+    """At a start, brokers report one after another: the first ones' bundles are no larger."""
+    traffic = [40.0, 30.0, 10.0, 15.0, 5.0, 60.0]
+    known = Estimates()
+    for minute, reported in enumerate((2, 3, 6, 6), 1):
+        known = after([numbered(traffic[:reported])], known, minute)
+        np.testing.assert_allclose(
+            known.level, np.array(traffic[:reported]) / sum(traffic[:reported])
+        )
+    assert known.weight[0] > 3
+    assert not known.stepped.any()
+
+
+def test_so_it_takes_from_the_share_of_what_is_on_its_way() -> None:
+    """A fifth of all is not reported for a moment; then as much comes as all of it."""
+    known = after([{1: 20.0, 2: 30.0, 3: 50.0}] * 10)
+    known = after([{2: 30.0, 3: 50.0, 4: 100.0}], known, 11)
+    np.testing.assert_allclose(known.level, [0.1, 0.15, 0.25, 0.5])
+
+
+def test_a_split_leaves_the_shares_of_all_others() -> None:
+    names = [f"t/n/{each}" for each in ("0x00000000_0x80000000", "0x80000000_0xffffffff")]
+    children = [f"t/n/{each}" for each in ("0x00000000_0x40000000", "0x40000000_0x80000000")]
+    before, later = identities(names), identities([*children, names[1]])
+    known = after([{int(before[0]): 40.0, int(before[1]): 60.0}] * 10)
+    order = np.argsort(later)
+    known = drop_ancestors(known, [*children, names[1]], later[order], order)
+    known = after([dict(zip(map(int, later), (10.0, 30.0, 60.0), strict=True))], known, 11)
+    at, _ = locate_keys(known, later)
+    np.testing.assert_allclose(known.level[at], [0.1, 0.3, 0.6])
 
 
 def test_an_event_is_over_for_others_before_it_is_history() -> None:

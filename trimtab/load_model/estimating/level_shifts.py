@@ -12,7 +12,6 @@ shift    = when a sum of z passes the bound (`trimtab.load_model.estimating.runs
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from trimtab.load_model.estimating.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.estimating.events import Leaps, draw_leaps
 from trimtab.load_model.estimating.noise import Noise, count_outliers, learn_noise
 from trimtab.load_model.estimating.noise_memory import STEADY
+from trimtab.load_model.estimating.rows import rescale
 from trimtab.load_model.estimating.runs import Runs, find_level_before_run, follow_runs
 from trimtab.load_model.odds import TOGETHER, bound_in_event, together
 
@@ -122,22 +122,11 @@ def _compare(
             residual -= drifts
             factor = np.exp(drifts)
             before *= factor
-            old = _follow_drifts(old, factor)
+            old = rescale(old, factor)
     earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
     noise = learn_noise(old, residual, earlier, news)
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
     return _Compared(old, shares, news, tiny, before, residual, common, noise, z)
-
-
-def _follow_drifts(old: Estimates, factor: Floats) -> Estimates:
-    """``old`` with each bundle's levels multiplied by its ``factor``, (m,)."""
-    return replace(
-        old,
-        level=np.minimum(old.level * factor, 1.0),
-        rise=old.rise * factor,
-        fall=old.fall * factor,
-        last=old.last * factor,
-    )
 
 
 class _Believed(NamedTuple):

@@ -1,12 +1,12 @@
-"""Rows of estimates: found by the bundles' keys, taken out, and put together."""
+"""Rows of estimates: found by the bundles' keys, taken out, put together, and rescaled."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
-from trimtab.arrays import Bools, Ints
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Estimates, Keys
 
 
@@ -32,3 +32,14 @@ def join_rows(some: Estimates, others: Estimates) -> Estimates:
         for each in fields(Estimates)
     }
     return take_rows(Estimates(**whole), np.argsort(whole["keys"]))
+
+
+def rescale(some: Estimates, factor: Floats | float) -> Estimates:
+    """The rows with each bundle's shares multiplied by its ``factor``, (m,) or one for all."""
+    return replace(
+        some,
+        level=np.minimum(some.level * factor, 1.0),
+        rise=some.rise * factor,
+        fall=some.fall * factor,
+        last=some.last * factor,
+    )

@@ -2,6 +2,10 @@
 
 A bundle is tracked as a share of the fleet's traffic, so a change that all share (a daily wave)
 changes nothing. A bundle that no broker reports at the moment keeps its estimate for a while.
+
+Bundles that are reported for the first time add to that traffic, so all others are a smaller part
+of it than they were. At a start, when brokers report one after another, that is most of them: what
+the first ones reported were shares of what they carried alone.
 """
 
 from __future__ import annotations
@@ -11,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Samples
 from trimtab.load_model.estimating.level_shifts import add_sample
-from trimtab.load_model.estimating.rows import join_rows, locate_keys, take_rows
+from trimtab.load_model.estimating.rows import join_rows, locate_keys, rescale, take_rows
 
 _FORGET_MS: Final = 3_600_000
 """An estimate not reported for this long is dropped. Shorter: a long outage loses estimates;
@@ -32,6 +37,10 @@ def follow_samples(past: Estimates, samples: Samples, half_life: float, bound: f
     total = float(samples.traffic.sum())
     if total > 0:
         unseen = 0.0 if kept is None else _unseen(kept, int(samples.at_ms.max()))
+        part = _part_left(known, samples.traffic / total, unseen)
+        if part != 1.0:
+            known, unseen = rescale(known, part), part * unseen
+            kept = None if kept is None else rescale(kept, part)
         shares = samples.traffic / total * (1.0 - unseen)
         known = add_sample(known, samples, shares, half_life, bound)
     return known if kept is None else join_rows(known, kept)
@@ -62,6 +71,20 @@ def _unseen(absent: Estimates, now_ms: int) -> float:
     """The total share of bundles that were reported a short while ago and no longer are."""
     recent = absent.at_ms >= now_ms - _AWAY_MS
     return min(float(absent.level[recent].sum()), _MOST_UNSEEN)
+
+
+def _part_left(known: Estimates, parts: Floats, unseen: float) -> float:
+    """What is left of every share as some bundles are reported for the first time.
+
+    (m,) ``parts`` of the samples' traffic, ``unseen``: the share of bundles that are none of them.
+    """
+    first = known.weight == 0
+    if first.all() or not first.any():
+        return 1.0
+    others = float(parts[~first].sum())
+    # Of all but the unseen share, the others have this part, before and after.
+    before = float(known.level[~first].sum()) + others * unseen
+    return min(others / before, 1.0) if before > 0 else 1.0
 
 
 def _unknown(samples: Samples) -> Estimates:
