@@ -24,12 +24,13 @@ from trimtab.settings import Settings
         (0.05, 1.0, 0.05),
         (0.05, 3.0, 0.125),
         (0.05, 100.0, 0.15),
-        (0.15, 1.0, 0.15),
-        (0.15, 3.0, 0.225),
-        (0.15, 100.0, 0.25),
+        (0.08, 2.0, 0.1175),
+        (0.08, 100.0, 0.15),
+        (0.15, 100.0, 0.15),
+        (0.2, 100.0, 0.2),
     ],
 )
-def test_recent_plans_widen_a_wide_target_by_no_more_than_a_balanced_one(
+def test_recent_plans_widen_by_no_more_than_for_a_balanced_target_nor_beyond_a_calm_one(
     target: float, unrest: float, accepted: float
 ) -> None:
     settings = Settings.parse({"planner.target": target})

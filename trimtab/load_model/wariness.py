@@ -18,6 +18,10 @@ _WIDEST: Final = 2.0
 """The most by which it widens, in the same unit: a balanced target then accepts what AvgShedder
 does. Lower: a swinging load is chased; higher: a load that grows for hours is left to AvgShedder's
 advantage."""
+_CALM: Final = AIMS["calm"]
+"""The range beyond which nothing widens: what AvgShedder accepts at all times. Lower: a swinging
+load is chased; higher: under wide targets a range that swings is left wider than by AvgShedder, and
+plans that come too late for one swing are wrong for the next."""
 _HALF_LIFE_MS: Final = 12 * 3_600_000
 """Time after which a plan counts half. Shorter: a daily swing is chased; longer: a fleet that was
 balanced yesterday stays skewed today."""
@@ -61,7 +65,8 @@ def _count(history: PlannerHistory, moves: int, settings: Settings, now_ms: int)
 def find_tolerated_range(settings: Settings, unrest: float) -> float:
     """The range that is accepted without noise; ``unrest`` counts recent plans."""
     target = settings.planner.target
-    return target + min(target, _BALANCED) * min(_WIDENING * max(unrest - 1.0, 0.0), _WIDEST)
+    wider = min(_WIDENING * max(unrest - 1.0, 0.0), _WIDEST)
+    return max(target, min(target + min(target, _BALANCED) * wider, _CALM))
 
 
 def find_slack(settings: Settings, unrest: float) -> float:
