@@ -54,7 +54,7 @@ def test_processor_and_network_bundles_are_mixed() -> None:
     made = fleet([[(0.1, 0.0)] * 6, [(0.0, 0.1)] * 4])
     steps = planned(made)
     assert {step.source for step in steps} == {0}
-    assert usage_after(made, steps).tolist() == pytest.approx([0.4, 0.4], abs=0.05)
+    assert np.ptp(usage_after(made, steps)) <= 0.1 + 1e-9
 
 
 def test_a_broker_busy_with_another_resource_has_room() -> None:
@@ -121,8 +121,9 @@ def test_a_broker_that_hardly_stands_out_gives_nothing_of_which_nothing_is_sure(
 
 
 def test_relief_of_a_full_broker_leaves_what_is_sure_in_the_plan() -> None:
-    # The second resource is known: its plan brings broker 1 down to broker 3. The first is not.
-    brokers = [[(0.31, 0.0)] * 3, [(0.01, 0.1)] * 6, [(0.1, 0.0)], [(0.01, 0.0)] * 2]
+    # The second resource is known: its plan brings broker 1 down to the last. The first is not.
+    idle = [[(0.01, 0.0)] * 2] * 2
+    brokers = [[(0.31, 0.0)] * 3, [(0.01, 0.1)] * 6, [(0.1, 0.0)], *idle]
     made = replace(fleet(brokers, doubt=0.3, tail=0.3), full=0.8)
     moves = [(step.source, step.destination) for step in planned(made)]
     assert moves == [(1, 3), (0, 2)]
@@ -142,6 +143,32 @@ def test_relief_tries_no_more_bundles_than_it_may(
 def test_what_is_sure_of_one_resource_moves_for_its_sake() -> None:
     made = fleet([[(0.01, 0.1)] * 6, [(0.01, 0.0)] * 2], doubt=0.02, tail=0.06)
     assert planned(made)
+
+
+def test_a_second_resource_that_goes_with_the_first_costs_few_moves() -> None:
+    """The search where one resource rules finds nearly the fewest moves. With fewer positions of
+    its bands, that of several takes an eighth more on these fleets."""
+    several, one = 0, 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        made = fleet(
+            [[(size, 0.3 * size) for size in rng.uniform(0.01, 0.09, 9)] for _ in range(16)]
+        )
+        steps = planned(made, 0.15)
+        assert np.ptp(usage_after(made, steps)) <= 0.15
+        several += len(steps)
+        one += len(planned(replace(made, takes=None, size=made.size / 1.3), 0.15))
+    assert several <= 1.08 * one
+
+
+def test_of_two_plans_with_as_many_moves_the_hottest_broker_decides() -> None:
+    """Any bundle of the hottest goes to the coldest; the smaller ones would save load."""
+    made = fleet(
+        [[(0.1, 0.0)] * 4 + [(0.06, 0.0), (0.04, 0.0)], [(0.08, 0.0)] * 4, [(0.1, 0.0)] * 3]
+    )
+    step, *others = planned(made, 0.15)
+    assert not others
+    assert usage_after(made, (step,)).tolist() == pytest.approx([0.4, 0.32, 0.4])
 
 
 def test_a_giant_of_one_resource_sets_the_floor() -> None:

@@ -80,7 +80,7 @@ def run_trial(ground: Ground, keeps: list[int], band: Band, habit: Habit, most: 
     if len(steps) < len(needed):
         return trial_of(ground, steps, effort, cut)
     low, high = board.reach()
-    return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut)
+    return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut, high)
 
 
 def _relieve(board: Board, hot: int, cold: int | None, band: Band, habit: Habit) -> None:

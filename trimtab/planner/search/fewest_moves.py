@@ -74,6 +74,9 @@ class _Goal(NamedTuple):
     top: float
     """The unavoidable usage: that of the best broker for the largest bundle, with only that bundle.
     """
+    several: bool = False
+    """Whether several resources compete: then load is no one's, and of two plans with as many moves
+    the one that leaves the hottest broker less busy is better."""
 
 
 def find_plan(ground: Ground, keeps: list[int], target: float, effort: int) -> Trial:
@@ -103,7 +106,7 @@ def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effo
     """The best plan where several resources compete."""
     top, others = stand_highest(ground)
     width = max(target, _ABOVE_FLOOR * (top - others))
-    goal, best = _Goal(width, np.inf, top), trial_of(ground, ())
+    goal, best = _Goal(width, np.inf, top, several=True), trial_of(ground, ())
     for found in try_bands(ground, takes, keeps, width, effort):
         for steps in found:
             best = _better(ground, keeps, best, trial_of(ground, steps), goal)
@@ -125,7 +128,7 @@ def _limits(ground: Ground, effort: int) -> tuple[int, int]:
 def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial:
     mean = mean_of(ground)
     low, high = ground.reach(ground.fleet.usage)
-    best = Trial((), high - low, 0.0, 1)
+    best = Trial((), high - low, 0.0, 1, top=high)
     cost, most = _limits(ground, effort)
     for narrower in _NARROWER:
         width = narrower * goal.width
@@ -169,4 +172,5 @@ def _merit(trial: Trial, goal: _Goal) -> tuple[float, float, float]:
     """A plan's rank; smaller is better."""
     beyond = trial.range if trial.range > goal.width + 1e-9 else 0.0
     penalised = trial.load > _EXCESS_LOAD * goal.least
-    return round(beyond, 6), len(trial.steps) * (_PENALTY if penalised else 1.0), trial.load
+    moves = len(trial.steps) * (_PENALTY if penalised else 1.0)
+    return round(beyond, 6), moves, trial.top if goal.several else trial.load

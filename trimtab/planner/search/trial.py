@@ -20,6 +20,8 @@ class Trial(NamedTuple):
     effort: int
     cut: bool = False
     """Whether the effort ended before the plan did: a later plan continues it."""
+    top: float = 0.0
+    """Usage of the hottest broker that they leave."""
 
 
 def trial_of(
@@ -27,7 +29,7 @@ def trial_of(
 ) -> Trial:
     """The trial that these steps make."""
     low, high = ground.reach(stand(ground.fleet, steps).usage)
-    return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut)
+    return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut, high)
 
 
 def load_of(fleet: Fleet, steps: Sequence[BoardMove]) -> float:
