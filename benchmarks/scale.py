@@ -5,13 +5,13 @@ Each broker has a hundred bundles. All are in one cluster, then in a hundred clu
 A separate process sends the reports (`benchmarks.feed`), no faster than the job takes them. If the
 job cannot take as many as are due, the rate that it takes is its maximum. The job decides once a
 minute with trimtab's own planner, and explains its decisions. It only observes, because there are
-no ownership records. Each broker holds a lease, which the job watches four times a second. Its
-processes (the driver's JVM and Python, and the Python workers) should use two thirds of two cores.
-Batches run back to back, so a batch takes the time from its timestamp to that of the next one. The
-time before the first round does not count, nor does the first minute after it, in which the JVM
-compiles. At the end, half an interval after a round, the job is killed as by kill -9 and started
-again, to measure how long it takes until it has decided the next round. Just after a round that
-would be the interval, however fast the job starts.
+no ownership records. Each broker holds a lease, which the job watches four times a second, a
+quarter of them each time. Its processes (the driver's JVM and Python, and the Python workers)
+should use two thirds of two cores. Batches run back to back, so a batch takes the time from its
+timestamp to that of the next one. The time before the first round does not count, nor does the
+first minute after it, in which the JVM compiles. At the end, half an interval after a round, the
+job is killed as by kill -9 and started again, to measure how long it takes until it has decided the
+next round. Just after a round that would be the interval, however fast the job starts.
 
 ``python -m benchmarks.scale CLUSTERS BROKERS SECONDS`` measures another shape, and prints it.
 """

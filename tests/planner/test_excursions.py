@@ -82,6 +82,13 @@ def test_where_leaps_last_no_level_is_doubted() -> None:
     assert not common(record, 240)
 
 
+def test_a_clock_behind_that_of_the_reports_makes_a_fleet_no_older() -> None:
+    record = seen(1.0)
+    assert find_hidden_part(record, BUNDLES, 0, MINUTE_MS) == pytest.approx(2 / 3)
+    assert are_bursts_common(record, BUNDLES, 0, MINUTE_MS)
+    assert not are_bursts_common(LeapRecord(), BUNDLES, 0, MINUTE_MS)
+
+
 def test_a_young_fleet_whose_bundles_burst_is_not_sure_of_its_hot_brokers() -> None:
     """Its bursts are known to pass, and what looks usual may be one: by the largest bundle of each
     broker at most."""

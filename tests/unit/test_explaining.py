@@ -16,8 +16,10 @@ from tests.support.scenes import MINUTE_MS, scene_of, scenes_of
 from trimtab.cluster.operator import Cluster
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts import ACCOUNTS
+from trimtab.explaining.accounts.pool import PoolAccount
 from trimtab.explaining.nearest import raise_setting
 from trimtab.explaining.options import Bar
+from trimtab.explaining.prediction import follow_history
 from trimtab.explaining.rules.refusals import REFUSED
 from trimtab.explaining.rules.skips import SKIPPED
 from trimtab.explaining.scene import Scene, again
@@ -27,6 +29,7 @@ from trimtab.explaining.witness import Witness
 from trimtab.model import Epoch
 from trimtab.ownership import State
 from trimtab.plan import Plan, Refusal
+from trimtab.planner.outlook import look_ahead
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import IDLE, Reason, Rest, Rule
 from trimtab.round.decide import repair_only
@@ -167,7 +170,8 @@ def test_what_cannot_move_forces_a_range_where_no_broker_reports_a_bundle() -> N
     assert "the largest bundle or what may not move forces 80.0 points" in told.why
 
 
-def test_noise_that_explains_the_range() -> None:
+def noise_alone() -> Scene:
+    """Four brokers that differ by noise."""
     rng, views = np.random.default_rng(5), []
     for _ in range(10):
         brokers = {}
@@ -175,11 +179,25 @@ def test_noise_that_explains_the_range() -> None:
             sizes = 10 * np.exp(0.5 * rng.normal(size=5))
             brokers[name] = Broker(sizes.sum() / 100, throughputs(*(sizes * MB)))
         views.append(view_of(brokers))
-    scene = scenes_of(views, PLANNER)[-1]
-    told = explain(scene, "a")
+    return scenes_of(views, PLANNER)[-1]
+
+
+def test_noise_that_explains_the_range() -> None:
+    told = explain(noise_alone(), "a")
     assert told.rule == Rest.WITHIN_NOISE
     assert told.figures["target"] < told.figures["range"] <= told.figures["accepted"]
     assert "chance" in told.why
+
+
+def test_a_burst_that_was_not_seen_to_begin_may_explain_the_range_too() -> None:
+    scene = noise_alone()
+    outlook, _ = look_ahead(scene.seen, follow_history(scene), scene.settings)
+    doubted = replace(outlook, fleet=replace(outlook.fleet, hidden=np.full(4, 0.05)))
+    whole, usual = (PoolAccount(scene, each, 0).at_rest for each in (doubted, outlook))
+    assert whole is not None
+    assert "a burst that was not seen to begin (5.0 points)" in whole.why
+    assert usual is not None
+    assert "burst" not in usual.why
 
 
 def noisy(*more: Mapping[str, float], rounds: int = 20, noise: float = 0.1) -> list[View]:

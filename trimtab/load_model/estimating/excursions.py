@@ -40,7 +40,7 @@ _LONGEST: Final = 100.0
 
 def are_bursts_common(record: LeapRecord, bundles: int, now_ms: int, since_ms: int) -> bool:
     """Whether most leaps up of a fleet known since ``since_ms`` must pass."""
-    watched_s = _watched_s(now_ms, since_ms)
+    watched_s = min(_known_s(now_ms, since_ms), HORIZON_S)
     count = np.count_nonzero(_begun_singly(record, watched_s))
     return bool(count >= together(_lasting(bundles, watched_s)))
 
@@ -48,7 +48,8 @@ def are_bursts_common(record: LeapRecord, bundles: int, now_ms: int, since_ms: i
 def find_hidden_part(record: LeapRecord, bundles: int, now_ms: int, since_ms: int) -> float:
     """The part of a bundle's level by which it may be too large, as a burst began before the fleet
     was known, since ``since_ms``; 0 if hardly any such burst goes on, or few leaps were seen."""
-    watched_s = _watched_s(now_ms, since_ms)
+    known_s = _known_s(now_ms, since_ms)
+    watched_s = min(known_s, HORIZON_S)
     singly = _begun_singly(record, watched_s)
     count = float(np.count_nonzero(singly))
     if count < TOGETHER + _lasting(bundles, watched_s):
@@ -57,15 +58,14 @@ def find_hidden_part(record: LeapRecord, bundles: int, now_ms: int, since_ms: in
     middle_s = (np.array(EDGES_S) + np.array((*EDGES_S[1:], HORIZON_S))) / 2
     spent_s = float((record.worth[singly] * age_s).sum() + (ended * middle_s).sum())
     lasting_s = max(spent_s, 1.0) / (float(ended.sum()) + _ENDED)
-    elapsed = (now_ms - since_ms) / 1000.0 / lasting_s
-    if count <= _SOME * expm1(min(elapsed, _LONGEST)):
+    if count <= _SOME * expm1(min(known_s / lasting_s, _LONGEST)):
         return 0.0
     return float((1.0 - record.before[singly] / record.after[singly]).mean())
 
 
-def _watched_s(now_ms: int, since_ms: int) -> float:
-    """For how long the open leaps may have begun."""
-    return min((now_ms - since_ms) / 1000.0, HORIZON_S)
+def _known_s(now_ms: int, since_ms: int) -> float:
+    """For how long (s) the fleet is known; reports bear another clock's time than rounds."""
+    return max(now_ms - since_ms, 0) / 1000.0
 
 
 def _lasting(bundles: int, watched_s: float) -> float:
