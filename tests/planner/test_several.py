@@ -17,6 +17,7 @@ from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.floor import floor_of
 from trimtab.planner.search.ground import BoardMove
 from trimtab.planner.search.relief import relieve_unsure
+from trimtab.planner.search.several import try_bands
 from trimtab.planner.search.standing import stand
 
 
@@ -62,6 +63,16 @@ def test_a_broker_busy_with_another_resource_has_room() -> None:
     steps = planned(made)
     assert {step.source for step in steps} == {0}
     assert np.ptp(usage_after(made, steps)) <= 0.1 + 1e-9
+
+
+@pytest.mark.parametrize(("brokers", "positions"), [(3, 15), (150, 10), (400, 5)])
+def test_the_larger_the_fleet_the_fewer_positions_of_a_band_are_tried(
+    brokers: int, positions: int
+) -> None:
+    made = fleet([[(0.1, 0.0)] * 6, *[[(0.1, 0.0)]] * (brokers - 1)])
+    assert made.takes is not None
+    first = next(try_bands(ground_of(made), made.takes, keeps(made), 0.1, 10**9))
+    assert len(first) == positions
 
 
 def test_what_may_overload_its_destination_stays() -> None:

@@ -23,6 +23,11 @@ from trimtab.planner.search.levels import positions
 _POSITIONS: Final = 15
 """Positions of each band. Lower: a plan with fewer moves is missed; higher: effort. Of 18 plans for
 wide targets that took 80 moves with 5, one took 9 moves where 2 would do; with 15 they take 62."""
+_FEWEST: Final = 5
+"""Those of a large fleet, whose plans have many moves whatever the position. Lower: more moves;
+higher: a plan for a thousand brokers takes more than seconds."""
+_TRIED: Final = 1500
+"""Brokers times positions, in between. The same trade-off."""
 _WIDTHS: Final = (1.0, 0.6, 2.0)
 """Widths of bands, in targets. More: more effort where the target is out of reach."""
 _OTHERS: Final = 8
@@ -48,9 +53,10 @@ def try_bands(
     # Brokers busy with different resources are all above what an even spread would be.
     mean = max(_mean(ground, takes), low)
     cost, longest = 1 + len(usage) // 100, max(effort // 10, 2 * len(usage))
+    count = min(max(_TRIED // max(len(ground.brokers), 1), _FEWEST), _POSITIONS)
     for part in _WIDTHS:
         width = part * target
-        bands = positions(low, high, mean, width, _POSITIONS)
+        bands = positions(low, high, mean, width, count)
         if top > mean + width / 2:
             bands.insert(0, Band(top - width, top))
         found = []
