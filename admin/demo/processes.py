@@ -26,7 +26,7 @@ METRICS_PORT: Final = 9780
 API_PORT: Final = 9781
 AGENTS_PORT: Final = 9782
 GOAL: Final = 10.0
-"""Points between brokers: twice the planner's target, as it sees them through noise."""
+"""Points between brokers: twice the planner's target, as it plans through the reports' noise."""
 REPORT_SECONDS: Final = 1.0
 ENVIRONMENT: Final = "environment"
 """File of the demo's folder: the addresses of its servers, for other commands."""

@@ -39,16 +39,19 @@ def note_prediction(
         move.bundle: _awaited(move, size, row_of, model, place)
         for place, (move, size) in enumerate(zip(given, sizes, strict=True))
     }
+    doubts = np.zeros(len(model.usage))
     if model.takes is not None:
-        awaited = _by_resource(awaited, row_of, model.takes)
+        rows = rows_by_name(model.takes.names, awaited)
+        awaited = _by_resource(awaited, row_of, rows, model.takes)
+        doubts = _doubts(awaited, row_of, rows, model.takes)
     known = state.histories.trimtab.corrections
     sides = {
-        broker: _side(row_of[broker], change, model, known.get(broker, 1.0))
+        broker: replace(
+            _side(row_of[broker], change, model, known.get(broker, 1.0)),
+            doubt=float(doubts[row_of[broker]]),
+        )
         for broker, change in _changes(awaited).items()
     }
-    if model.takes is not None:
-        doubts = _doubts(awaited, row_of, model.takes)
-        sides = {broker: replace(side, doubt=doubts[broker]) for broker, side in sides.items()}
     undoing = any(move.reason is Reason.UNDONE for move in given)
     first = dict(islice(awaited.items(), MOST_OPEN))
     return Noted(state.number, now_ms, first, sides, undoing)
@@ -69,15 +72,17 @@ def _awaited(
 
 
 def _by_resource(
-    awaited: Mapping[str, Awaited], row_of: Mapping[str, int], takes: Takes
+    awaited: Mapping[str, Awaited],
+    row_of: Mapping[str, int],
+    rows: Mapping[str, int],
+    takes: Takes,
 ) -> dict[str, Awaited]:
     """What each move takes and adds of usage that is of several resources, after those before it:
-    so their sum is the plan's."""
-    row_by_name = rows_by_name(takes.names, awaited)
+    so their sum is the plan's. ``rows``: those of the bundles in ``takes``."""
     used, found = takes.used.copy(), dict(awaited)
     for bundle, move in awaited.items():
-        if bundle in row_by_name:
-            need, usages = takes.need[:, row_by_name[bundle]], []
+        if bundle in rows:
+            need, usages = takes.need[:, rows[bundle]], []
             for broker, sign in ((row_of[move.source], -1), (row_of[move.destination], 1)):
                 before = float((used[:, broker] * takes.scale[:, broker]).max())
                 used[:, broker] += sign * need
@@ -88,19 +93,21 @@ def _by_resource(
 
 
 def _doubts(
-    awaited: Mapping[str, Awaited], row_of: Mapping[str, int], takes: Takes
-) -> dict[str, float]:
-    """Broker to the standard deviation of what the moves bring it or take, of the resource that is
-    known least."""
-    row_by_name = rows_by_name(takes.names, awaited)
-    variances = dict[str, Floats]()
+    awaited: Mapping[str, Awaited],
+    row_of: Mapping[str, int],
+    rows: Mapping[str, int],
+    takes: Takes,
+) -> Floats:
+    """(n,) the standard deviation of what the moves bring a broker or take off it, of the resource
+    that is known least."""
+    variance = np.zeros_like(takes.used)
     for bundle, move in awaited.items():
-        for broker in (move.source, move.destination):
-            before = variances.get(broker, np.zeros(len(takes.used)))
-            row = row_by_name.get(bundle)
-            doubt = 0.0 if row is None else takes.tail[:, row] / AT_WORST
-            variances[broker] = before + (doubt * takes.scale[:, row_of[broker]]) ** 2
-    return {broker: float(each.max() ** 0.5) for broker, each in variances.items()}
+        if bundle in rows:
+            deviation = takes.tail[:, rows[bundle]] / AT_WORST
+            for broker in (row_of[move.source], row_of[move.destination]):
+                variance[:, broker] += (deviation * takes.scale[:, broker]) ** 2
+    doubts: Floats = np.sqrt(variance.max(axis=0))
+    return doubts
 
 
 def _changes(awaited: Mapping[str, Awaited]) -> dict[str, float]:

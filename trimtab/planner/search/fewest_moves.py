@@ -57,8 +57,6 @@ _PENALTY: Final = 1.24
 """What one move of a penalised plan counts as: below 5/4, so 4 such moves still beat 5."""
 _EPSILON: Final = 1e-9
 """Tolerance for rounding: a bundle alone on its broker is not above the band made for it."""
-
-
 _STANDS_OUT: Final = 0.15
 """How far above the mean, or the range to reach if that is more, a broker is relieved of what is
 not known to help; near overload always. Lower: more moves that teach and relieve little; higher:
