@@ -39,6 +39,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 CLUSTER = "killed"
 KILLS = 20
+ENOUGH = 20
+"""Moves after which doing one twice would show."""
 FLEET = Profile(brokers=4, bundles=32, namespaces=4, low=0.3, high=0.7, seed=7)
 
 
@@ -93,6 +95,11 @@ class Bench:
         self.driver.start()
         eventually(lambda: self.topics.end(keys.COMMANDS) > before, "a command", 300.0)
         self.recoveries.append(time.monotonic() - began)
+
+    def moves(self) -> int:
+        """How many moves the rounds on record have made."""
+        rounds = (each for batch in distinct(self.topics.batches()) for each in batch.rounds)
+        return sum(len(each.moves) for each in rounds)
 
     def come_to_rest(self) -> None:
         """Pause the rounds, wait until the last moves are over, and stop the job."""
@@ -155,12 +162,13 @@ def finish(bench: Bench, told: set[int], kills: int = 1) -> None:
     that had something to say."""
     bench.start()
     bench.driver.await_batches(8)
+    # How many moves eight batches make depends on the machine.
+    eventually(lambda: bench.moves() > ENOUGH, "moves to compare", 300.0)
     bench.come_to_rest()
     batches = bench.topics.batches()
-    moves = sum(len(each.moves) for batch in distinct(batches) for each in batch.rounds)
     repeated = {n for n, times in Counter(b.batch for b in batches).items() if times > 1}
+    moves = bench.moves()
     print(f"{len(batches)} records, {moves} moves; killed in {told}, repeated {sorted(repeated)}")
-    assert moves > 20
     assert told <= {batch.batch for batch in batches}
     assert len({batch.query for batch in batches}) == 1
     assert len({batch.generation for batch in batches}) > kills
