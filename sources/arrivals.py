@@ -5,16 +5,17 @@ Operator ① and replays use the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
 from trimtab.intake.expiry import is_forgotten, look_ms
-from trimtab.intake.fold import Arrival, Dropped, fold
+from trimtab.intake.fold import Arrival, Dropped, fold_latest
+from trimtab.intake.latest import Latest, latest_of
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire import keys
-from trimtab.wire.columns import inflate, pack_small, unpack
+from trimtab.wire.columns import pack, pack_small, unpack
 from trimtab.wire.reports.decode import decode
 from trimtab.wire.reports.poison import Poison, PoisonReport
 from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
@@ -59,13 +60,20 @@ class ReportRow(Protocol):
     def appended_ms(self) -> int: ...
 
 
+class Stored(NamedTuple):
+    """What is stored of brokers, by ``cluster/broker``; both are read and written."""
+
+    latest: MutableMapping[str, bytes]
+    """Packed Latest; a snapshot of an earlier version has none."""
+    snapshots: MutableMapping[str, bytes]
+    """Packed Snapshot, as of when its bundles were last taken."""
+
+
 class Taken(NamedTuple):
     """The result of a batch's reports of one broker."""
 
     rows: list[Row]
     """Output rows."""
-    payload: bytes
-    """The packed new snapshot; empty if unchanged."""
     look_ms: int
     """When to check whether the broker is forgotten (batch timestamp); 0: as set before."""
 
@@ -73,15 +81,14 @@ class Taken(NamedTuple):
 def take_reports(
     subject: tuple[str, str],
     rows: Iterable[ReportRow],
-    stored: bytes,
+    stored: Stored,
     settings: IntakeSettings,
     now_ms: int,
 ) -> Taken:
-    """Take a batch of one broker's reports. ``stored`` is the packed snapshot before, empty for
-    none; ``now_ms`` is the batch timestamp."""
+    """Take a batch of one broker's reports; ``now_ms`` is the batch timestamp."""
     arrivals, letters = sift(subject, rows)
     if not arrivals:
-        return Taken(letters, b"", 0)
+        return Taken(letters, 0)
     taken = take_arrivals(subject, arrivals, stored, settings, now_ms)
     return taken._replace(rows=letters + taken.rows)
 
@@ -89,33 +96,51 @@ def take_reports(
 def take_arrivals(
     subject: tuple[str, str],
     arrivals: Sequence[Arrival],
-    stored: bytes,
+    stored: Stored,
     settings: IntakeSettings,
     now_ms: int,
 ) -> Taken:
     """`take_reports` of reports that are valid; at least one."""
     cluster, broker = subject
-    # Once: both look into it.
-    stored = inflate(stored)
-    known = bool(stored) and not is_forgotten(stored, now_ms)
-    before = unpack(stored, Snapshot) if known else None
-    after, dropped = fold(before, broker, arrivals, settings)
-    payload = pack_small(after) if after is not None and after is not before else b""
+    name = f"{cluster}/{broker}"
+    before = _known(name, stored, now_ms)
+
+    def recall() -> Snapshot:
+        return unpack(stored.snapshots[name], Snapshot)
+
+    latest, snapshot, dropped = fold_latest(before, recall, broker, arrivals, settings)
+    tag, payload = Tag.LATEST, b""
+    if latest is not None and latest is not before:
+        stored.latest[name] = payload = pack(latest)
+    if snapshot is not None:
+        tag = Tag.SNAPSHOT
+        stored.snapshots[name] = payload = pack_small(snapshot)
     duplicate = sum(verdict is Dropped.DUPLICATE for _, verdict in dropped)
-    snapshot = Row(
+    row = Row(
         cluster=cluster,
-        tag=Tag.SNAPSHOT,
+        tag=tag,
         subject=broker,
         payload=payload,
-        appended_ms=after.appended_ms if after else 0,
+        appended_ms=latest.appended_ms if latest else 0,
         accepted=len(arrivals) - len(dropped),
         duplicate=duplicate,
         old=len(dropped) - duplicate,
     )
-    return Taken([snapshot], payload, _look(before, after))
+    return Taken([row], _look(before, latest))
 
 
-def _look(before: Snapshot | None, after: Snapshot | None) -> int:
+def _known(name: str, stored: Stored, now_ms: int) -> Latest | None:
+    """The broker's latest figures, unless it is forgotten."""
+    packed = stored.latest.get(name)
+    if packed is not None:
+        return None if is_forgotten(packed, now_ms) else unpack(packed, Latest)
+    whole = stored.snapshots.get(name)
+    if whole is None or is_forgotten(whole, now_ms):
+        return None
+    return latest_of(unpack(whole, Snapshot))
+
+
+def _look(before: Latest | None, after: Latest | None) -> int:
     if after is None:
         return 0
     look = look_ms(after.appended_ms)

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from sources.arrivals import take_reports
+from sources.arrivals import Stored, take_reports
 from sources.records import Record, Report, report_of, row_of
 from trimtab.cluster.export import ClusterExport
 from trimtab.cluster.operator import Cluster
 from trimtab.cluster.state import hash_state
 from trimtab.intake.snapshot import IntakeSettings
+from trimtab.model import parse_subject
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory
 from trimtab.wire import keys
@@ -42,8 +43,8 @@ class Replay:
 
     intake: IntakeSettings
     defaults: Settings
-    snapshots: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    """Operator ①: cluster and broker to the packed snapshot."""
+    stored: Stored = field(default_factory=lambda: Stored({}, {}))
+    """Operator ①'s state."""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     """Operator ②, by cluster."""
     followed: set[str] | None = None
@@ -61,9 +62,12 @@ class Replay:
 
     def restore(self, name: str, held: ClusterExport) -> None:
         """Follow a cluster from its state after the batch that ran last."""
-        others = {at: packed for at, packed in self.snapshots.items() if at[0] != name}
-        known = {**held.snapshots, **held.aside}
-        self.snapshots = others | {(name, broker): packed for broker, packed in known.items()}
+        for stored, known in zip(
+            self.stored, (held.latest, {**held.snapshots, **held.aside}), strict=True
+        ):
+            for subject in [each for each in stored if parse_subject(each)[0] == name]:
+                del stored[subject]
+            stored.update({f"{name}/{broker}": packed for broker, packed in known.items()})
         self.clusters[name] = self.made(
             name,
             dict(held.snapshots),
@@ -71,6 +75,7 @@ class Replay:
             unpack(held.memory, Memory),
             self.defaults,
             dict(held.aside),
+            dict(held.latest),
             explains=self.explains,
         )
         self.followed = {*(self.followed or ()), name}
@@ -91,7 +96,7 @@ class Replay:
     def fingerprint(self, cluster: str) -> str:
         """Hash of the present state of a cluster."""
         state = self._cluster(cluster)
-        return hash_state(state.memory, state.snapshots, state.namespaces)
+        return hash_state(state.memory, state.snapshots, state.latest, state.namespaces)
 
     def _read(self, at: int, records: Iterable[Record]) -> dict[str, list[Row]]:
         reports: dict[tuple[str, str], list[Report]] = defaultdict(list)
@@ -106,10 +111,7 @@ class Replay:
                 if self._follows(row.cluster):
                     rows[row.cluster].append(row)
         for subject, taken in reports.items():
-            stored = self.snapshots.get(subject, b"")
-            said = take_reports(subject, taken, stored, self.intake, at)
-            if said.payload:
-                self.snapshots[subject] = said.payload
+            said = take_reports(subject, taken, self.stored, self.intake, at)
             for row in said.rows:
                 rows[row.cluster].append(row)
         return rows

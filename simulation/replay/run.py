@@ -107,7 +107,9 @@ class SpanReplay:
             ) from error
         if not self._replays:
             followed = self._alone if self._span.starts is None else set()
-            self._replays = [Replay(intake, defaults, {}, {}, followed, m) for m in self._made]
+            self._replays = [
+                Replay(intake, defaults, followed=followed, made=m) for m in self._made
+            ]
         for replay in self._replays:
             replay.start(intake, defaults)
 

@@ -16,13 +16,13 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sources.arrivals import take_arrivals
+from sources.arrivals import Stored, take_arrivals
 from sources.shards import SHARDS, unpack_all
 from streaming.query.rows import spark_row
 from streaming.query.state import COLUMNS, StoredMapping
 from trimtab.intake.expiry import is_forgotten
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.intake.snapshot_pages import SnapshotPages
+from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
 from trimtab.model import parse_subject
 
 SNAPSHOTS: Final = f"snapshot_pages_of_{SHARDS}_shards"
@@ -51,17 +51,14 @@ class BrokerOperator(StatefulProcessor):
         yield from map(spark_row, parcel.letters)
         if not parcel.arrivals:
             return
-        snapshots, looks = self._load(), set[int]()
+        stored, looks = self._load(), set[int]()
         # In the order of time: brokers that report one after the other share a page.
         in_order = sorted(parcel.arrivals.items(), key=lambda each: each[1][0].appended_ms)
         for name, arrivals in in_order:
-            stored = snapshots.get(name, b"")
             taken = take_arrivals(parse_subject(name), arrivals, stored, self._settings, now_ms)
-            if taken.payload:
-                snapshots[name] = taken.payload
             looks.add(taken.look_ms)
             yield from map(spark_row, taken.rows)
-        snapshots.save()
+        self._save()
         if looks := looks - {0}:
             # Spark warns of a timer that exists: the day's first broker sets it for its shard.
             for look_ms in looks - set(self._handle.listTimers()):
@@ -74,17 +71,24 @@ class BrokerOperator(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
     ) -> Iterator[SparkRow]:
         now_ms = timerValues.getCurrentProcessingTimeInMs()
-        snapshots = self._load()
+        stored = self._load()
         # All of them first: what is read does not change meanwhile.
-        for name, stored in list(snapshots.items()):
-            if is_forgotten(stored, now_ms):
-                del snapshots[name]
-        snapshots.save()
+        for name, packed in {**stored.snapshots, **stored.latest}.items():
+            if is_forgotten(packed, now_ms):
+                stored.latest.pop(name, None)
+                stored.snapshots.pop(name, None)
+        self._save()
         return iter(())
 
-    def _load(self) -> SnapshotPages:
-        """The shard's snapshots by ``cluster/broker``."""
-        return SnapshotPages(StoredMapping(self._pages))
+    def _load(self) -> Stored:
+        """What is stored of the shard's brokers, by ``cluster/broker``."""
+        pages = StoredMapping(self._pages)
+        self._read = [SnapshotPages(pages, LATEST), SnapshotPages(pages)]
+        return Stored(*self._read)
+
+    def _save(self) -> None:
+        for pages in self._read:
+            pages.save()
 
     def close(self) -> None:
         pass

@@ -17,7 +17,7 @@ from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
 from streaming.query.state import COLUMNS, StoredMapping
 from trimtab.cluster.operator import Cluster
-from trimtab.intake.snapshot_pages import SnapshotPages
+from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
 from trimtab.settings import Settings
 from trimtab.wire.rows import Row
 
@@ -63,10 +63,12 @@ class ClusterOperator(StatefulProcessor):
             self._handle.registerTimer(due_ms)
         self._store.save(cluster.memory, whole=cluster.recall is None)
         self._snapshots.save()
+        self._latest.save()
 
     def _load(self, name: str) -> Cluster:
         memory, apart = self._store.load()
         self._snapshots = SnapshotPages(self._pages)
+        self._latest = SnapshotPages(self._pages, LATEST)
         return Cluster(
             name,
             self._snapshots,
@@ -74,6 +76,7 @@ class ClusterOperator(StatefulProcessor):
             memory,
             self._defaults,
             self._aside,
+            self._latest,
             recall=self._store.recall if apart else None,
         )
 

@@ -9,8 +9,11 @@ from typing import Any, Final
 
 from pyspark.sql.streaming.stateful_processor import MapState
 
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 """Of all that is stored; what follows must read what it wrote, or have another number."""
+
+_READ: Final = frozenset({4, SCHEMA})
+"""Schemas that are read: 4 had no brokers' latest figures beside their snapshots."""
 
 COLUMNS: Final = ("name string", "schema int, payload string")
 """Of every mapping; Spark refuses a checkpoint whose columns changed."""
@@ -59,7 +62,7 @@ class StoredMapping(MutableMapping[str, bytes]):
 def _payload(value: Any) -> bytes:
     """The stored bytes; raises ForeignCheckpoint for another schema."""
     found, text = value
-    if found != SCHEMA:
+    if found not in _READ:
         raise ForeignCheckpoint(
             f"the checkpoint holds state of schema {found}, this job of {SCHEMA}"
         )

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from simulation.replay.batches import Replay
 from tests.support.examples import examples
 from tests.support.recordings import Batch, jobs, recordings
+from tests.support.stored import joined
 from trimtab.cluster.export import ClusterExport
 from trimtab.intake.expiry import FORGET_MS, is_forgotten
+from trimtab.intake.latest import join
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire.rows import Row, Tag
@@ -63,8 +65,10 @@ def test_a_replay_from_an_export_goes_on_as_the_one_from_the_start(
 def assert_snapshots_are_held_once(replay: Replay) -> None:
     for cluster in replay.clusters:
         known = replay.clusters[cluster].held()
-        stored = {b: p for (c, b), p in replay.snapshots.items() if c == cluster}
-        assert {**known.snapshots, **known.aside} == stored
+        seen = {b: join(p, known.latest.get(b)) for b, p in known.snapshots.items()}
+        assert {**seen, **known.aside} == {
+            broker: packed for (c, broker), packed in joined(replay.stored).items() if c == cluster
+        }
         assert not known.snapshots.keys() & known.aside.keys()
 
 
@@ -80,8 +84,8 @@ def test_what_is_forgotten_may_be_deleted_at_any_time(
         late_ms = data.draw(st.sampled_from([0, 0, 0, FORGET_MS])) if past_ms >= FORGET_MS else 0
         moved = [replace(record, at=record.at + past_ms - late_ms) for record in records]
         assert replay.run(at + past_ms, moved) == swept.run(at + past_ms, moved)
-        for subject, packed in list(swept.snapshots.items()):
+        for name, packed in list(swept.stored.latest.items()):
             if is_forgotten(packed, at + past_ms) and data.draw(st.booleans()):
-                del swept.snapshots[subject]
+                del swept.stored.latest[name], swept.stored.snapshots[name]
     for name in replay.clusters:
         assert replay.fingerprint(name) == swept.fingerprint(name)

@@ -93,7 +93,7 @@ def assert_the_challengers_world_is_there(replay: Replay) -> None:
         shadow = cluster.memory.shadow
         for bundle, broker in shadow.elsewhere.items() if shadow else ():
             assert bundle in cluster.records(bundle.rpartition("/")[0])
-            assert (cluster.name, broker) in replay.snapshots
+            assert f"{cluster.name}/{broker}" in replay.stored.snapshots
 
 
 @examples(18)

@@ -67,7 +67,7 @@ def test_the_order_of_a_batchs_records_changes_nothing() -> None:
     forwards.run(10_000, records)
     backwards.run(10_000, records[::-1])
     assert forwards.fingerprint("c") == backwards.fingerprint("c")
-    assert forwards.snapshots == backwards.snapshots
+    assert forwards.stored == backwards.stored
 
 
 def test_intents_of_one_millisecond_count_in_the_order_of_their_offsets() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from sources.arrivals import SIZE_LIMIT, arrival_of, take_reports
+from sources.arrivals import SIZE_LIMIT, Stored, arrival_of, take_reports
 from trimtab.cluster.state import hash_state
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.state.memory import Memory
@@ -57,7 +57,7 @@ def test_a_dead_letter_is_small_whatever_was_rejected() -> None:
     """It must fit where it goes: a name that is no bundle's may fill a whole report."""
     value = msgspec.json.encode({"lastStats": {"\x00" * 150_000: {}}})
     record = Record(size=len(value), value=value)
-    (row,), _, _ = take_reports(("c", "a:1"), [record], b"", SETTINGS, 0)
+    (row,), _ = take_reports(("c", "a:1"), [record], Stored({}, {}), SETTINGS, 0)
     letter = msgspec.json.decode(row.payload, type=DeadLetter)
     assert letter.reason == Poison.BUNDLE
     assert len(row.payload) < 10_000
@@ -67,15 +67,20 @@ def test_a_snapshot_that_was_stored_without_compression_is_read_on() -> None:
     names = (f"t/ns/0x{each:02x}000000_0x{each + 1:02x}000000" for each in range(99))
     bundles = {name: BundleStats() for name in names}
     value = encode(LocalBrokerData(start_timestamp=7, last_stats=bundles))
-    first = take_reports(("c", "a:1"), [Record(size=len(value), value=value)], b"", SETTINGS, 0)
-    raw = inflate(first.payload)
-    assert len(first.payload) < len(raw) / 4
+    stored = Stored({}, {})
+    take_reports(("c", "a:1"), [Record(size=len(value), value=value)], stored, SETTINGS, 0)
+    small = stored.snapshots["c/a:1"]
+    raw = inflate(small)
+    assert len(small) < len(raw) / 4
 
-    later = Record(size=len(value), value=value, sequence=b"12", appended_ms=10_000)
-    one, other = (
-        take_reports(("c", "a:1"), [later], stored, SETTINGS, 0) for stored in (raw, first.payload)
-    )
-    assert one.payload == other.payload
-    assert unpack(one.payload, Snapshot).appended_ms == 10_000
-    hashes = {hash_state(Memory(), {"a:1": stored}) for stored in (raw, first.payload)}
+    later = Record(size=len(value), value=value, sequence=b"12", appended_ms=100_000)
+    found = []
+    for before in (raw, small):
+        # Versions without compression kept no latest figures beside it.
+        stored = Stored({}, {"c/a:1": before})
+        take_reports(("c", "a:1"), [later], stored, SETTINGS, 0)
+        found.append(stored)
+    assert found[0] == found[1]
+    assert unpack(found[0].snapshots["c/a:1"], Snapshot).appended_ms == 100_000
+    hashes = {hash_state(Memory(), {"a:1": stored}) for stored in (raw, small)}
     assert len(hashes) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sources.arrivals import take_arrivals, take_reports
+from sources.arrivals import Stored, take_arrivals, take_reports
 from sources.records import Record, Report, report_of
 from sources.shards import parcel_up, shard_of, unpack_all
 from tests.support.reports import bundle
@@ -49,8 +49,8 @@ def test_the_way_by_parcel_changes_no_byte() -> None:
         for name, arrivals in unpack_all([packed]).arrivals.items():
             subject = parse_subject(name)
             own = [report for at, report in told if at == subject]
-            taken = take_arrivals(subject, arrivals, b"", SETTINGS, 0)
-            assert taken == take_reports(subject, own, b"", SETTINGS, 0)
+            taken = take_arrivals(subject, arrivals, Stored({}, {}), SETTINGS, 0)
+            assert taken == take_reports(subject, own, Stored({}, {}), SETTINGS, 0)
 
 
 def test_several_parcels_of_a_shard_are_one() -> None:
@@ -76,7 +76,7 @@ def test_a_poison_record_changes_no_other_broker_s_state() -> None:
         assert parcel.arrivals.keys() == known.keys()
         for name, arrivals in parcel.arrivals.items():
             subject = parse_subject(name)
-            assert take_arrivals(subject, arrivals, b"", SETTINGS, 0) == take_arrivals(
-                subject, known[name], b"", SETTINGS, 0
+            assert take_arrivals(subject, arrivals, Stored({}, {}), SETTINGS, 0) == take_arrivals(
+                subject, known[name], Stored({}, {}), SETTINGS, 0
             )
     assert sorted(letters) == ["", "", "c", "c"]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from sources.arrivals import take_reports
+from sources.arrivals import Stored, take_reports
 from sources.load_reports import select_reports
 from sources.records import Record, Report, report_of, row_of
 from sources.shards import parcel_up, shard_of, unpack_all
@@ -30,8 +30,7 @@ from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
 from trimtab.intake import snapshot_pages
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.intake.snapshot_pages import SnapshotPages
-from trimtab.model import parse_subject
+from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
 from trimtab.settings import Settings
 from trimtab.state.memory import Memory, put_together
 from trimtab.wire import keys
@@ -72,17 +71,15 @@ report."""
 
 def test_the_broker_operator_is_take_reports() -> None:
     tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
-    held = {SUBJECT: b"", OTHER: b""}
+    stored = Stored({}, {})
     for batch in BATCHES:
         expected = list[Row]()
-        for subject, stored in held.items():
+        for subject in (SUBJECT, OTHER):
             reports = [report for at, report in map(report_of, batch) if at == subject]
-            out, payload, _ = take_reports(subject, reports, stored, INTAKE, 0)
-            expected += out
-            held[subject] = payload or stored
+            expected += take_reports(subject, reports, stored, INTAKE, 0).rows
         told = tester.test(SHARD, _parcels(batch))
         assert sorted(told) == sorted(map(spark_row, expected))
-        assert _snapshots_in(tester) == {at: held[at] for at in held if held[at]}
+        assert _stored_in(tester) == stored
 
 
 @pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
@@ -156,7 +153,8 @@ def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
     tester.test(SHARD, _parcels([replace(mine, offset=2, at=day + 5000)]))
     for now_ms, known in ((2 * day - 1, {SUBJECT, OTHER}), (2 * day, {SUBJECT}), (3 * day, set())):
         assert list(tester.setProcessingTime(now_ms)) == []
-        assert _snapshots_in(tester).keys() == known
+        names = {"/".join(subject) for subject in known}
+        assert [set(part) for part in _stored_in(tester)] == [names, names]
 
 
 def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
@@ -165,9 +163,9 @@ def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
     return [SparkRow("parcel")(parcel) for parcels in made for parcel in parcels.values()]
 
 
-def _snapshots_in(tester: TwsTester) -> dict[tuple[str, str], bytes]:
-    kept = SnapshotPages(pages_in(tester, SNAPSHOTS, SHARD))
-    return {parse_subject(name): packed for name, packed in kept.items()}
+def _stored_in(tester: TwsTester) -> Stored:
+    pages = pages_in(tester, SNAPSHOTS, SHARD)
+    return Stored(dict(SnapshotPages(pages, LATEST)), dict(SnapshotPages(pages)))
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:
@@ -242,16 +240,12 @@ def test_spark_reads_an_intent_as_a_replay_does(spark: SparkSession) -> None:
 
 def _snapshots() -> list[list[Row]]:
     """Batches of two brokers' snapshots, as operator ① makes them."""
-    stored = dict.fromkeys(("b:0", "b:1"), b"")
-    batches = []
+    stored, batches = Stored({}, {}), []
     for sequence in range(1, 5):
-        rows = []
-        for i, broker in enumerate(stored):
+        rows = list[Row]()
+        for i, broker in enumerate(("b:0", "b:1")):
             report = report_of(record(sequence, said(20.0 + 40.0 * i, i)))[1]
-            out, stored[broker], _ = take_reports(
-                ("c", broker), [report], stored[broker], INTAKE, 0
-            )
-            rows += out
+            rows += take_reports(("c", broker), [report], stored, INTAKE, 0).rows
         batches.append(rows)
     return batches
 

@@ -10,7 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streaming.query.broker_operator import SNAPSHOTS
-from trimtab.intake.snapshot_pages import SnapshotPages
+from trimtab.intake.latest import join
+from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
 from trimtab.model import parse_subject
 
 # Spark numbers stateful operators from the query's end.
@@ -37,8 +38,9 @@ def _snapshots(
     for row in _rows(spark, checkpoint, operator, variable):
         pages[row.key[key]][row.user_map_key.name] = a2b_base64(row.user_map_value.payload)
     for owner, found in pages.items():
+        latest = SnapshotPages(found, LATEST)
         for name, packed in SnapshotPages(found).items():
-            yield owner, name, packed
+            yield owner, name, join(packed, latest.get(name))
 
 
 def _rows(spark: SparkSession, checkpoint: str, operator: int, variable: str) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.arrivals import Taken, take_reports
+from sources.arrivals import Stored, Taken, take_reports
 from sources.records import Report
 from tests.support.clusters_by_rows import cluster, held, snapshot_row
 from tests.support.reports import EVERY_REPORT, bundle
@@ -17,7 +17,7 @@ from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, encod
 ONE = bundle(0)
 
 
-def taken(sequence: int, appended_ms: int, stored: bytes = b"", now_ms: int | None = None) -> Taken:
+def taken(sequence: int, appended_ms: int, stored: Stored, now_ms: int | None = None) -> Taken:
     """A report of one bundle, read at once or at ``now_ms``."""
     data = LocalBrokerData(last_stats={ONE: BundleStats(msg_rate_in=10.0 * sequence)})
     value = encode(data)
@@ -26,42 +26,49 @@ def taken(sequence: int, appended_ms: int, stored: bytes = b"", now_ms: int | No
     return take_reports(("c", "b:1"), [row], stored, EVERY_REPORT, now_ms)
 
 
-def rate(found: Taken) -> list[float]:
-    rates: list[float] = unpack(found.payload, Snapshot).short[0].tolist()
+def after(*reports: tuple[int, int]) -> Stored:
+    """What is stored after reports of these sequences, appended then."""
+    stored = Stored({}, {})
+    for sequence, appended_ms in reports:
+        taken(sequence, appended_ms, stored)
+    return stored
+
+
+def rate(stored: Stored) -> list[float]:
+    rates: list[float] = unpack(stored.snapshots["c/b:1"], Snapshot).short[0].tolist()
     return rates
 
 
 def test_averages_go_on_after_less_than_a_day() -> None:
-    first = taken(1, 5)
-    assert rate(taken(2, 4 + FORGET_MS, first.payload)) == [15.0]
+    assert rate(after((1, 5), (2, 4 + FORGET_MS))) == [15.0]
 
 
 def test_averages_and_the_order_of_reports_start_again_after_a_day() -> None:
-    first = taken(7, 5)
-    assert taken(7, 5 + FORGET_MS, first.payload)[:2] == taken(7, 5 + FORGET_MS)[:2]
-    assert rate(taken(2, 5 + FORGET_MS, first.payload)) == [20.0]
+    late = 5 + FORGET_MS
+    assert taken(7, late, after((7, 5))) == taken(7, late, Stored({}, {}))
+    assert rate(after((7, 5), (2, late))) == [20.0]
 
 
 def test_a_broker_is_forgotten_by_its_newest_report_and_the_batch_alone() -> None:
     """Not by the report that comes: state that a timer deleted would not know of it."""
-    first = taken(1, 5)
-    late = taken(2, 6, first.payload, now_ms=5 + FORGET_MS)
-    assert rate(late) == [20.0]
+    stored = after((1, 5))
+    taken(2, 6, stored, now_ms=5 + FORGET_MS)
+    assert rate(stored) == [20.0]
 
 
 @given(st.integers(0, 10**14))
 def test_when_it_is_looked_for_it_is_forgotten(appended_ms: int) -> None:
-    packed = taken(1, appended_ms).payload
     look = look_ms(appended_ms)
-    assert is_forgotten(packed, look)
+    for packed in after((1, appended_ms)):
+        assert is_forgotten(packed["c/b:1"], look)
     assert look - appended_ms <= 2 * FORGET_MS
 
 
 def test_a_look_is_asked_for_once_a_day() -> None:
-    first = taken(1, 5)
+    first = taken(1, 5, Stored({}, {}))
     assert first.look_ms == look_ms(5)
-    assert taken(2, FORGET_MS - 1, first.payload).look_ms == 0
-    next_day = taken(2, FORGET_MS + 1, first.payload)
+    assert taken(2, FORGET_MS - 1, after((1, 5))).look_ms == 0
+    next_day = taken(2, FORGET_MS + 1, after((1, 5)))
     assert next_day.look_ms == look_ms(FORGET_MS + 1) > first.look_ms
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reports import EVERY_REPORT, arrival, bundle, report
+from tests.support.reports import snapshot as reported
 from trimtab.arrays import CPU, RATE_IN
-from trimtab.intake.fold import Arrival, Dropped, fold
+from trimtab.intake.fold import Arrival, Dropped, fold, fold_latest
+from trimtab.intake.latest import Latest, latest_of, with_latest
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire.columns import pack, unpack
 
@@ -81,7 +84,7 @@ def test_a_changed_statistic_is_sampled_once_an_interval() -> None:
     rates = [(0, 10.0), (10, 20.0), (20, 30.0), (60, 30.0), (70, 50.0)]
     told = after(*(arrival(s, report({ONE: rate})) for s, rate in rates), settings=settings)
     assert told.short[RATE_IN].tolist() == [20.0]
-    assert told.news.tolist() == [True]
+    assert told.stats[RATE_IN].tolist() == [30.0]
 
 
 def test_a_repeated_statistic_is_not_a_new_sample() -> None:
@@ -134,3 +137,76 @@ def test_any_order_within_batches_gives_the_state_of_the_clean_stream(
     told, _ = fold(told, "b:8080", tail, EVERY_REPORT)
     assert told is not None
     assert pack(told) == pack(after(*clean))
+
+
+AT_TIMES = replace(EVERY_REPORT, sample_interval=60.0)
+
+
+def takes(*seconds: int, rate: float = 10.0) -> list[int]:
+    """Of reports at these seconds, each with other statistics, those whose bundles are taken."""
+    known, taken = after(arrival(0, report({ONE: rate}), seconds=seconds[0])), [seconds[0]]
+    for number, second in enumerate(seconds[1:], 1):
+        said = arrival(number, report({ONE: rate + number}), seconds=second)
+        recall = partial(replace, known)
+        folded = fold_latest(latest_of(known), recall, "b:8080", [said], AT_TIMES)
+        if folded.snapshot is not None:
+            known = folded.snapshot
+            taken.append(second)
+        elif folded.latest is not None:
+            known = with_latest(known, folded.latest)
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("seconds", "taken"),
+    [
+        pytest.param(range(0, 130, 10), [0, 60, 120], id="six in an interval"),
+        pytest.param(range(1, 150, 23), [1, 70, 139], id="no multiple of it"),
+        pytest.param([0, 59, 118, 177], [0, 59, 118, 177], id="a little early each time"),
+        pytest.param([0, 300, 600], [0, 300, 600], id="seldom"),
+    ],
+)
+def test_bundles_are_taken_before_their_statistics_are_old(
+    seconds: list[int], taken: list[int]
+) -> None:
+    assert takes(*seconds) == taken
+
+
+def test_a_report_in_between_changes_the_brokers_own_figures_alone() -> None:
+    first = after(arrival(1, report({ONE: 10.0}, cpu=20.0)), settings=AT_TIMES)
+    second, _ = fold(first, "b:8080", [arrival(2, report({ONE: 90.0}, cpu=80.0))], AT_TIMES)
+    assert second is not None
+    assert second.resources[CPU] == 80.0
+    assert second.stats is first.stats
+    assert second.sequence == 2
+
+
+def test_a_report_with_other_bundles_is_taken_at_once() -> None:
+    rates = ({ONE: 10.0}, {ONE: 10.0, TWO: 5.0}, {TWO: 6.0})
+    told = after(*(arrival(n, report(each)) for n, each in enumerate(rates)), settings=AT_TIMES)
+    assert told.bundles == (TWO,)
+    assert told.stats[RATE_IN].tolist() == [6.0]
+
+
+@given(
+    gaps=st.lists(st.integers(1, 90), min_size=1, max_size=12),
+    cuts=st.sets(st.integers(0, 12)),
+    names=st.lists(st.sampled_from([(ONE,), (TWO,), (ONE, TWO), None]), min_size=12, max_size=12),
+)
+def test_what_is_stored_apart_is_the_snapshot_of_one_batch(
+    gaps: list[int], cuts: set[int], names: list[tuple[str, ...] | None]
+) -> None:
+    """However the reports are cut into batches, with bundles that come and go, and heartbeats."""
+    seconds = np.cumsum(gaps).tolist()
+    clean = [
+        arrival(n, report(None if own is None else dict.fromkeys(own, n + 1.0)), seconds=second)
+        for n, (second, own) in enumerate(zip(seconds, names, strict=False))
+    ]
+    latest: Latest | None = None
+    snapshot = reported("b:8080", {})
+    for number, said in enumerate(clean):
+        batch = [said] if number in cuts else [said, said]
+        folded = fold_latest(latest, partial(replace, snapshot), "b:8080", batch, AT_TIMES)
+        latest, snapshot = folded.latest, folded.snapshot or snapshot
+    assert latest is not None
+    assert pack(with_latest(snapshot, latest)) == pack(after(*clean, settings=AT_TIMES))

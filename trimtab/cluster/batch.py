@@ -17,9 +17,10 @@ class Batch(NamedTuple):
     """Each with its row, in the order to apply them."""
     changes: list[Change]
     reports: list[Row]
-    """A row for each broker that reported, with its snapshot if that changed."""
+    """A row for each broker that reported, with its snapshot or its latest figures if those
+    changed."""
     snapshots: dict[str, Row]
-    """Changed snapshots, by broker."""
+    """Those that changed, by broker."""
     letters: list[Row]
     """The dead letters of operator ①, then those of the records that do not parse."""
     has_input: bool
@@ -40,7 +41,7 @@ def parse_batch(rows: Iterable[Row]) -> Batch:
     # A tombstone only serves compaction; the change before it says what was removed.
     written = [row for row in by_tag[Tag.CHANGE] if row.payload]
     changes, rejected = parse_rows(written, decode_change)
-    reports = by_tag[Tag.SNAPSHOT]
+    reports = by_tag[Tag.SNAPSHOT] + by_tag[Tag.LATEST]
     return Batch(
         intents=intents,
         changes=changes,

@@ -1,13 +1,13 @@
 """Exports the state that both operators hold for a cluster; a replay can start from it.
 
-Operator ① sends every snapshot it stores to ②, so ② holds both kinds: those that rounds read, and
-those it set aside, from which ① continues once their brokers report again.
+Operator ① sends all that it stores of a broker to ②, so ② holds both kinds: those that rounds read,
+and those it set aside, from which ① continues once their brokers report again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from trimtab.settings import Settings
@@ -15,8 +15,9 @@ from trimtab.state.memory import Memory
 from trimtab.wire.rows import Row, Tag
 
 _MEMORY, _SNAPSHOT, _ASIDE, _NAMESPACE = "memory", "snapshot", "aside", "namespace"
+_LATEST = "latest"
 
-_KINDS: Final = frozenset({_MEMORY, _SNAPSHOT, _ASIDE, _NAMESPACE})
+_KINDS: Final = frozenset({_MEMORY, _SNAPSHOT, _ASIDE, _NAMESPACE, _LATEST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class ClusterExport:
     aside: Mapping[str, bytes]
     """Broker to packed Snapshot, for those that only ① still uses."""
     namespaces: Mapping[str, bytes]
+    latest: Mapping[str, bytes] = field(default_factory=dict)
+    """Broker to packed Latest, where that is newer than its snapshot."""
 
     def rows(self, cluster: str, now_ms: int) -> list[Row]:
         """One row per value, for the sinks; ``subject`` names the value."""
@@ -40,6 +43,7 @@ class ClusterExport:
             (_SNAPSHOT, self.snapshots),
             (_ASIDE, self.aside),
             (_NAMESPACE, self.namespaces),
+            (_LATEST, self.latest),
         ):
             for name, value in sorted(values.items()):
                 yield f"{kind}/{name}", value
@@ -55,7 +59,8 @@ class ClusterExport:
             found[kind][name] = payload
         if "" not in found[_MEMORY]:
             raise ValueError("the memory is not among what was exported")
-        return cls(found[_MEMORY][""], found[_SNAPSHOT], found[_ASIDE], found[_NAMESPACE])
+        kinds = (_SNAPSHOT, _ASIDE, _NAMESPACE, _LATEST)
+        return cls(found[_MEMORY][""], *(found[kind] for kind in kinds))
 
 
 def due(memory: Memory, settings: Settings, now_ms: int) -> bool:

@@ -87,16 +87,27 @@ def _existing(cluster: ClusterState, batch: Batch) -> Existing:
 
 
 def take_snapshots(cluster: ClusterState, changed: Mapping[str, Row]) -> None:
-    """Replace the snapshots of the brokers whose snapshot changed."""
+    """Take the snapshots that changed, and the latest figures of those whose bundles did not."""
     for broker, row in changed.items():
-        cluster.snapshots[broker] = row.payload
+        aside = None
         if broker not in cluster.memory.appended:
-            cluster.aside.pop(broker, None)
-    appended = {broker: row.appended_ms for broker, row in changed.items()}
+            aside = cluster.aside.pop(broker, None)
+        if row.tag == Tag.SNAPSHOT:
+            cluster.snapshots[broker] = row.payload
+            cluster.latest.pop(broker, None)
+            continue
+        # Operator ① continues from what was set aside.
+        if aside is not None:
+            cluster.snapshots[broker] = aside
+        cluster.latest[broker] = row.payload
+    # Where a clock was set back, ① may still know a broker that is forgotten here. It is seen again
+    # with its next snapshot.
+    seen = {broker: row for broker, row in changed.items() if broker in cluster.snapshots}
+    appended = {broker: row.appended_ms for broker, row in seen.items()}
     cluster.memory = replace(
         cluster.memory,
         appended=cluster.memory.appended | appended,
-        paces=cluster.memory.paces | dict(_paces(cluster.memory, changed)),
+        paces=cluster.memory.paces | dict(_paces(cluster.memory, seen)),
     )
 
 

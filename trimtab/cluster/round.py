@@ -4,7 +4,7 @@ issued changes, and builds the record for the sinks."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -28,6 +28,7 @@ from trimtab.health.assessment import situation_of
 from trimtab.health.repair import next_look
 from trimtab.health.unsettled import learn_records
 from trimtab.intake.assemble import Holdings, assemble
+from trimtab.intake.latest import Latest, with_latest
 from trimtab.intake.snapshot import Snapshot
 from trimtab.plan import Plan
 from trimtab.reasons import Rule
@@ -94,11 +95,13 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     # One pass over each mapping: a read by key costs Spark a round trip to the JVM. Decompressed
     # once for the view and for the hash.
     packed = {broker: inflate(each) for broker, each in cluster.snapshots.items()}
+    latest = dict(cluster.latest.items())
     namespaces = dict(cluster.namespaces.items())
     records = {} if settings.round.observe_only else _all_records(namespaces)
     memory = learn_records(cluster.memory, records, settings, now_ms)
     found = situation_of(memory, records, settings, now_ms)
-    view, obstacles = _view(cluster.name, memory, packed, records, settings)
+    snapshots = _snapshots(heard(memory.appended, memory.paces, settings), packed, latest)
+    view, obstacles = _view(cluster.name, memory, snapshots, records, settings)
     view = replace(found.shown(view), now_ms=now_ms)
     state = replace(memory.round, paused=memory.paused)
     plan, state = deciding(view, state, settings, now_ms, state.draws(cluster.name))
@@ -123,7 +126,7 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
             *find_shortages(view, settings),
             *map(_advice, busy),
         ),
-        state_hash=hash_state(memory, packed, namespaces),
+        state_hash=hash_state(memory, packed, latest, namespaces),
         hints=_hints(view, settings, state, memory),
         shadow=shadow,
         whys=said.of,
@@ -150,16 +153,26 @@ def _note_plan(
     return replace(memory, in_flight=memory.in_flight | flights)
 
 
+def _snapshots(
+    brokers: Iterable[str], packed: Mapping[str, bytes], latest: Mapping[str, bytes]
+) -> list[Snapshot]:
+    """Each broker's snapshot with its latest figures."""
+    found = []
+    for broker in brokers:
+        snapshot = unpack(packed[broker], Snapshot)
+        newer = latest.get(broker)
+        found.append(with_latest(snapshot, unpack(newer, Latest)) if newer else snapshot)
+    return found
+
+
 def _view(
     cluster: str,
     memory: Memory,
-    packed: Mapping[str, bytes],
+    snapshots: Sequence[Snapshot],
     records: Mapping[str, Record],
     settings: Settings,
 ) -> tuple[View, Counter[Rule]]:
     holdings = None
-    here = heard(memory.appended, memory.paces, settings)
-    snapshots = [unpack(packed[b], Snapshot) for b in here]
     if not settings.round.observe_only:
         holdings = Holdings(
             records,

@@ -1,7 +1,7 @@
 """The state of one cluster while a batch works on it.
 
 Mappings give access to it, so that the same code runs on Spark's MapState and on dicts (replay,
-tests): broker to packed Snapshot, namespace to its packed records.
+tests): broker to packed Snapshot and to its latest figures, namespace to its packed records.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from trimtab.cluster.intents.settings import resolve_settings
 from trimtab.cluster.outcomes import Told
 from trimtab.explaining.witness import Witness
 from trimtab.intake.expiry import is_forgotten
+from trimtab.intake.latest import join
 from trimtab.settings import Settings
 from trimtab.state.memory import Learnt, Memory, put_together
 from trimtab.wire.columns import inflate, pack, pack_small, unpack
@@ -34,6 +35,8 @@ class ClusterState:
     aside: MutableMapping[str, bytes] = field(default_factory=dict)
     """Broker to a Snapshot that rounds must not see but operator ① still continues from; only
     exports read it."""
+    latest: MutableMapping[str, bytes] = field(default_factory=dict)
+    """Broker to its packed Latest, where that is newer than its snapshot."""
     explains: bool = True
     """Whether rounds send explanations to the sinks; their commands carry them in any case."""
     outcomes: list[IntentOutcome] = field(default_factory=list)
@@ -71,9 +74,9 @@ class ClusterState:
     def set_aside(self, brokers: Set[str]) -> None:
         """Hide brokers' snapshots from rounds, as if they had not reported."""
         for broker in brokers:
-            packed = self.snapshots.pop(broker, None)
+            packed, latest = self.snapshots.pop(broker, None), self.latest.pop(broker, None)
             if packed is not None:
-                self.aside[broker] = packed
+                self.aside[broker] = join(packed, latest)
         appended = {b: ms for b, ms in self.memory.appended.items() if b not in brokers}
         self.memory = replace(self.memory, appended=appended)
 
@@ -102,6 +105,7 @@ class ClusterState:
             snapshots=dict(self.snapshots.items()),
             aside=dict(self.aside.items()),
             namespaces=dict(self.namespaces.items()),
+            latest=dict(self.latest.items()),
         )
 
 

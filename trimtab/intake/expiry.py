@@ -23,18 +23,19 @@ FORGET_MS: Final = 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class _Age:
-    """The only field read from a packed `trimtab.intake.snapshot.Snapshot`."""
+    """The only field read from a packed `trimtab.intake.latest.Latest`, or from a Snapshot."""
 
     appended_ms: int
 
 
 def is_forgotten(packed: bytes, now_ms: int) -> bool:
-    """Whether a packed snapshot no longer counts; ``now_ms`` is the batch timestamp."""
+    """Whether a packed Latest, or a Snapshot without one, no longer counts; ``now_ms`` is the batch
+    timestamp."""
     return now_ms - appended_ms(packed) >= FORGET_MS
 
 
 def appended_ms(packed: bytes) -> int:
-    """When the newest report of a packed snapshot was appended; 0 for no snapshot."""
+    """When the newest report in it was appended; 0 for nothing."""
     return unpack(packed, _Age).appended_ms if packed else 0
 
 

@@ -1,25 +1,31 @@
-"""Operator ① on a broker's reports: each one that is newer changes the broker's snapshot.
+"""Operator ① on a broker's reports: each one that is newer changes what is known of the broker.
 
 fold(snapshot, reports):
   order the batch's reports by (session, sequence); for each:
     count and drop a duplicate or an older one, unless the newer session has been silent
-    take its resources, traffic and counts; decay the smoothed figures by the time since the last
-    once per interval, and only from changed data, add a sample to the bundle averages
+    take its resources, traffic and totals; decay the smoothed figures by the time since the last
+    once per interval, or if it has other bundles, take its bundles' statistics and counts; once
+      per interval, and only from changed data, add a sample to the bundle averages
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Floats
 from trimtab.intake import averages
+from trimtab.intake.latest import Latest, digest, latest_of, with_latest
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.load import percentages
 from trimtab.wire.reports.decode import LoadReport
+
+_OLDEST: Final = 1.5
+"""Statistics are taken before they are older than so many sample intervals."""
 
 
 class Dropped(StrEnum):
@@ -39,6 +45,17 @@ class Arrival:
     report: LoadReport
 
 
+class Folded(NamedTuple):
+    """What a batch's arrivals made of what was known of a broker."""
+
+    latest: Latest | None
+    """None: nothing is known."""
+    snapshot: Snapshot | None
+    """The whole snapshot, if its bundles were taken."""
+    dropped: list[tuple[Arrival, Dropped]]
+    """The arrivals that changed nothing."""
+
+
 def fold(
     snapshot: Snapshot | None,
     broker: str,
@@ -46,15 +63,48 @@ def fold(
     settings: IntakeSettings,
 ) -> tuple[Snapshot | None, list[tuple[Arrival, Dropped]]]:
     """The snapshot after a batch's arrivals in any order, and the arrivals that changed nothing."""
+    if snapshot is None:
+        _, after, dropped = fold_latest(None, _nothing, broker, arrivals, settings)
+        return after, dropped
+    before = latest_of(snapshot)
+    latest, after, dropped = fold_latest(before, lambda: snapshot, broker, arrivals, settings)
+    if latest is None or latest is before:
+        return snapshot, dropped
+    return after or with_latest(snapshot, latest), dropped
+
+
+def fold_latest(
+    latest: Latest | None,
+    recall: Callable[[], Snapshot],
+    broker: str,
+    arrivals: Iterable[Arrival],
+    settings: IntakeSettings,
+) -> Folded:
+    """The same, reading the snapshot that belongs to ``latest`` only if a report's bundles must be
+    taken."""
+    taken: Snapshot | None = None
     dropped = []
     ordered = sorted(arrivals, key=_position)
     for arrival, resources in zip(ordered, _percentages(ordered), strict=True):
-        verdict = _order(snapshot, arrival, settings)
-        if verdict is None:
-            snapshot = _advance(snapshot, broker, arrival, resources, settings)
-        else:
+        verdict = _order(latest, arrival, settings)
+        if verdict is not None:
             dropped.append((arrival, verdict))
-    return snapshot, dropped
+            continue
+        newer = _advance(latest, arrival, resources, settings)
+        if latest is None:
+            taken = _first(broker, newer, arrival.report)
+        elif not arrival.report.heartbeat and _must_take(latest, newer, settings):
+            new = _first(broker, newer, arrival.report)
+            taken = _remember(taken or recall(), new, settings)
+            newer = replace(newer, sampled_ms=taken.sampled_ms, taken_ms=taken.taken_ms)
+        latest = newer
+    if taken is not None and latest is not None:
+        taken = with_latest(taken, latest)
+    return Folded(latest, taken, dropped)
+
+
+def _nothing() -> Snapshot:
+    raise AssertionError("nothing is known of the broker")
 
 
 def _percentages(arrivals: Sequence[Arrival]) -> Iterable[Floats]:
@@ -69,25 +119,22 @@ def _position(arrival: Arrival) -> tuple[int, int, int]:
     return (arrival.session, arrival.sequence, arrival.appended_ms)
 
 
-def _order(snapshot: Snapshot | None, arrival: Arrival, settings: IntakeSettings) -> Dropped | None:
-    if snapshot is None:
+def _order(latest: Latest | None, arrival: Arrival, settings: IntakeSettings) -> Dropped | None:
+    if latest is None:
         return None
-    last, position = (snapshot.session, snapshot.sequence), (arrival.session, arrival.sequence)
+    last, position = (latest.session, latest.sequence), (arrival.session, arrival.sequence)
     if position > last:
         return None
     if position == last:
         return Dropped.DUPLICATE
-    silent_ms = arrival.appended_ms - snapshot.appended_ms
+    silent_ms = arrival.appended_ms - latest.appended_ms
     return None if silent_ms > settings.session_silence * 1000 else Dropped.OLD
 
 
 def _advance(
-    old: Snapshot | None,
-    broker: str,
-    arrival: Arrival,
-    resources: Floats,
-    settings: IntakeSettings,
-) -> Snapshot:
+    old: Latest | None, arrival: Arrival, resources: Floats, settings: IntakeSettings
+) -> Latest:
+    """The broker's own figures by a report; a heartbeat does not say what bundles there are."""
     report = arrival.report
     figures = np.concatenate((resources, report.traffic))
     # A report reordered by the network may have been appended before the known one: time must not
@@ -96,22 +143,58 @@ def _advance(
     if old is not None:
         elapsed = (appended - old.appended_ms) / 1000
         figures = averages.decay(old.smoothed, figures, elapsed, settings.half_life)
-    new = Snapshot(
-        broker=broker,
+    silent = old if report.heartbeat else None
+    return Latest(
         session=arrival.session,
         sequence=arrival.sequence,
         appended_ms=appended,
-        sampled_ms=appended,
+        sampled_ms=appended if old is None else old.sampled_ms,
+        taken_ms=appended if old is None else old.taken_ms,
         start_ms=report.start_ms,
         version=report.version,
         load_manager=report.load_manager,
         persistent=report.persistent,
         non_persistent=report.non_persistent,
         topics=report.topics,
-        listed=report.listed,
+        listed=report.listed if silent is None else silent.listed,
         resources=resources,
         traffic=report.traffic,
         smoothed=figures,
+        limits=np.maximum(report.resources[1], 0.0),
+        bundles=digest(report.names, report.shown) if silent is None else silent.bundles,
+    )
+
+
+def _must_take(old: Latest, new: Latest, settings: IntakeSettings) -> bool:
+    """Whether a report has other bundles than the last, their averages are due for a sample, or
+    their statistics would be too old by the next report."""
+    interval_ms = settings.sample_interval * 1000
+    next_ms = 2 * new.appended_ms - old.appended_ms
+    return (
+        new.bundles != old.bundles
+        or new.appended_ms - old.sampled_ms >= interval_ms
+        or next_ms - old.taken_ms > _OLDEST * interval_ms
+    )
+
+
+def _first(broker: str, latest: Latest, report: LoadReport) -> Snapshot:
+    """A snapshot of this report alone."""
+    return Snapshot(
+        broker=broker,
+        session=latest.session,
+        sequence=latest.sequence,
+        appended_ms=latest.appended_ms,
+        sampled_ms=latest.appended_ms,
+        start_ms=latest.start_ms,
+        version=latest.version,
+        load_manager=latest.load_manager,
+        persistent=latest.persistent,
+        non_persistent=latest.non_persistent,
+        topics=latest.topics,
+        listed=latest.listed,
+        resources=latest.resources,
+        traffic=latest.traffic,
+        smoothed=latest.smoothed,
         names=report.names,
         shown=report.shown,
         samples=np.ones(len(report.shown), np.int64),
@@ -120,27 +203,13 @@ def _advance(
         short=report.stats,
         long=report.stats,
         counts=report.counts,
-        limits=np.maximum(report.resources[1], 0.0),
+        limits=latest.limits,
+        taken_ms=latest.appended_ms,
     )
-    return new if old is None else _remember(old, new, report.heartbeat, settings)
 
 
-def _remember(old: Snapshot, new: Snapshot, heartbeat: bool, settings: IntakeSettings) -> Snapshot:
+def _remember(old: Snapshot, new: Snapshot, settings: IntakeSettings) -> Snapshot:
     """``new`` with the bundle averages carried over from ``old``."""
-    if heartbeat:
-        return replace(
-            new,
-            sampled_ms=old.sampled_ms,
-            listed=old.listed,
-            names=old.names,
-            shown=old.shown,
-            samples=old.samples,
-            news=old.news,
-            stats=old.stats,
-            short=old.short,
-            long=old.long,
-            counts=old.counts,
-        )
     known = old if old.names == new.names else _align(old, new)
     # Brokers repeat a statistic until they refresh it: only a changed one is new. An idle bundle
     # repeats its zeros forever, and those must count or its averages never come down.
@@ -149,7 +218,6 @@ def _remember(old: Snapshot, new: Snapshot, heartbeat: bool, settings: IntakeSet
     due = new.appended_ms - old.sampled_ms >= settings.sample_interval * 1000
     mask = unseen | (news & due)
     if not mask.any():
-        # The case for most reports: brokers report more often than averages are sampled.
         return replace(
             new,
             sampled_ms=old.sampled_ms,

@@ -14,10 +14,10 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.settings.setting import InvalidSettings, problem_of, setting
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """Version of a packed Snapshot; a reader migrates from earlier ones."""
-READ: Final = (1, 2, SCHEMA)
-"""Schemas that are read: 1 was not compressed, 2 by zlib."""
+READ: Final = (1, 2, 3, SCHEMA)
+"""Schemas that are read: 1 was not compressed, 2 by zlib, 3 had no Latest beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,9 @@ class IntakeSettings:
         60.0,
         "s",
         (0.0, 86_400.0),
-        "Between two samples of a bundle's averages; Pulsar refreshes its rates each 60 s. Short: "
-        "averages follow noise; long: they describe a load that is gone.",
+        "Between two samples of a bundle's averages; Pulsar refreshes its rates each 60 s. Its "
+        "last statistics and counts are taken as often, so that more frequent reports cost little. "
+        "Short: averages follow noise; long: they describe a load that is gone.",
     )
     session_silence: float = setting(
         60.0,
@@ -89,13 +90,15 @@ class Snapshot:
     news: Bools
     """(m,) whether a bundle's statistics changed since its last sample."""
     stats: Floats
-    """(4, m) as last reported."""
+    """(4, m) as last taken."""
     short: Floats
     long: Floats
     counts: Ints
     """(4, m) topics, consumers, producers, cache size."""
     limits: Floats = field(default_factory=lambda: np.zeros(5))
     """(5,) of the resources, as reported; unknown is 0."""
+    taken_ms: int = 0
+    """When the bundles' statistics and counts were last taken from a report."""
 
     @property
     def bundles(self) -> tuple[str, ...]:

@@ -24,8 +24,9 @@ from trimtab.wire.columns import pack, unpack
 PAGE: Final = 1 << 17
 """Bytes. Larger: more is read for one snapshot; smaller: more messages."""
 
-_INDEX: Final = "snapshots"
-"""The page that lists the others, which are called after it and numbered."""
+SNAPSHOTS: Final = "snapshots"
+LATEST: Final = "latest"
+"""The pages of brokers' snapshots, and of their latest figures."""
 
 _SPARSE: Final = 4
 """A page moves once no more than one in so many of its snapshots counts."""
@@ -49,10 +50,11 @@ class Page:
 class SnapshotPages(MutableMapping[str, bytes]):
     """Name to packed snapshot; what is changed is stored by `save`."""
 
-    def __init__(self, pages: MutableMapping[str, bytes]) -> None:
-        """``pages`` may have others too, whose names begin otherwise."""
-        self._pages = pages
-        packed = pages.get(_INDEX)
+    def __init__(self, pages: MutableMapping[str, bytes], index: str = SNAPSHOTS) -> None:
+        """``index``: the name of the page that lists the others, which are called after it and
+        numbered. ``pages`` may have others too, whose names begin otherwise."""
+        self._pages, self._index = pages, index
+        packed = pages.get(index)
         self._listed = unpack(packed, dict[str, Page]) if packed else {}
         self._where = {name: at for at, page in self._listed.items() for name in page.sizes}
         self._read: dict[str, Mapping[str, bytes]] = {}
@@ -94,7 +96,7 @@ class SnapshotPages(MutableMapping[str, bytes]):
         moving = self._set | {name: self[name] for at in moved for name in self._listed[at].sizes}
         for at in emptied.union(moved):
             del self._listed[at]
-        free = (at for at in map(f"{_INDEX}/{{}}".format, count()) if at not in self._listed)
+        free = (at for at in map(f"{self._index}/{{}}".format, count()) if at not in self._listed)
         for content, at in zip(_cut(moving), free, strict=False):
             self._pages[at] = pack(content)
             self._read[at] = content
@@ -102,7 +104,7 @@ class SnapshotPages(MutableMapping[str, bytes]):
             self._where |= dict.fromkeys(content, at)
         for at in emptied.union(moved) - self._listed.keys():
             del self._pages[at]
-        self._pages[_INDEX] = pack(self._listed)
+        self._pages[self._index] = pack(self._listed)
         self._set, self._changed = {}, False
 
     def _find_moved(self) -> list[str]:

@@ -33,6 +33,8 @@ class Tag(StrEnum):
 
     SNAPSHOT = "snapshot"
     """① to ②: a packed Snapshot."""
+    LATEST = "latest"
+    """① to ②: a packed Latest, of a snapshot whose bundles are as they were."""
     INTENT = "intent"
     """trimtab.control to ②."""
     CHANGE = "change"

@@ -24,6 +24,7 @@ from tests.spark.together.conftest import Stage
 from tests.support.reports import bundle
 from tests.support.running import PATIENCE, Running
 from tests.support.state import broker_snapshots, cluster_snapshots
+from tests.support.stored import joined
 from tests.support.waiting import eventually
 from trimtab.wire import keys
 from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
@@ -83,10 +84,10 @@ def test_a_poison_record_changes_nothing_else(
     assert {"cpu", "msgRateOut", "numTopics"} <= {line["field"] for line in doubted}
     assert {(line["cluster"], line["broker"]) for line in doubted} == {(CLUSTER, "poisoner:1")}
     replay = running.replayed(batches[-1].query)
-    expected = clean(running, batches[-1].query).snapshots
+    expected = joined(clean(running, batches[-1].query).stored)
     assert expected.keys() == {(CLUSTER, broker) for broker in BROKERS}
     for found in (
-        replay.snapshots,
+        joined(replay.stored),
         broker_snapshots(spark, running.config.checkpoint),
         cluster_snapshots(spark, running.config.checkpoint),
     ):
