@@ -43,7 +43,13 @@ class Server:
         password = master.client.connection_pool.connection_kwargs["password"]
         self.client.config_set("masterauth", password)
         self.client.replicaof("127.0.0.1", str(master.redis.port))
+        # A master takes a replica for one in step before that has loaded what it was sent.
+        eventually(self.is_linked, "the replica has loaded what it was sent")
         eventually(lambda: master.lag_of_replicas() is not None, "the replica is in step")
+
+    def is_linked(self) -> bool:
+        """Whether it is a replica that gets what its master does."""
+        return bool(self.client.info("replication")["master_link_status"] == "up")
 
     def rule(self) -> None:
         """Be a master."""

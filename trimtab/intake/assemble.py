@@ -53,14 +53,14 @@ def assemble(
     """
     brokers = sorted(snapshots, key=lambda snapshot: snapshot.broker)
     rows, obstacles = _reported(brokers) if holdings is None else _recorded(brokers, holdings)
-    bundles = bundles_of(brokers, rows)
+    columns = rows.columns()
+    bundles = bundles_of(brokers, rows.names, columns)
     records = {} if holdings is None else holdings.records
     view = View(
         cluster=cluster,
         brokers=brokers_of(brokers),
         bundles=bundles,
-        # The same column, not a copy, if nothing is in flight.
-        intended=bundles.owner if rows.intended == rows.owner else np.array(rows.intended),
+        intended=columns.intended,
         records=records,
         sizes=_reported_sizes(bundles) if holdings is None else holdings.sizes,
         splitting=frozenset(b for b, r in records.items() if r.state is State.SPLITTING),

@@ -2,50 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import repeat
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.arrays import CACHE, CACHE_STEP, Counts, Ints
+from trimtab.arrays import CACHE, CACHE_STEP, Bools, Counts, Ints
 from trimtab.intake.snapshot import Snapshot
-from trimtab.names import PackedNames, ranges_of
+from trimtab.names import PackedNames, Ranges, ranges_of
 from trimtab.view import Brokers, Bundles, namespaces_of
 
 T = TypeVar("T", bound=np.generic)
 
 _MOST: Final = 2**31 - 1
+_AT_ONCE: Final = 100
 
 
 @dataclass(slots=True)
 class Rows:
-    """The bundles of a view; ``at`` is each row's place in the concatenated snapshots."""
+    """The bundles of a view, in runs that differ in nothing but their place and name."""
 
-    at: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    owner: list[int] = field(default_factory=list)
-    intended: list[int] = field(default_factory=list)
-    movable: list[bool] = field(default_factory=list)
+    runs: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """First place in the concatenated snapshots, how many, owner, intended owner, movable."""
 
     def append(self, place: int, owner: int, name: str, intended: int, movable: bool) -> None:
-        self.at.append(place)
         self.names.append(name)
-        self.owner.append(owner)
-        self.intended.append(intended)
-        self.movable.append(movable)
+        self.runs.append((place, 1, owner, intended, movable))
 
     def extend(self, place: int, owner: int, names: Sequence[str]) -> None:
         """Add movable bundles that stay where they are; their places follow one another."""
-        size = len(names)
-        self.at.extend(range(place, place + size))
         self.names.extend(names)
-        self.owner.extend(repeat(owner, size))
-        self.intended.extend(repeat(owner, size))
-        self.movable.extend(repeat(True, size))
+        self.runs.append((place, len(names), owner, owner, True))
+
+    def columns(self) -> Columns:
+        """A row for each bundle."""
+        table = np.array(self.runs, np.int64).reshape(-1, 5)
+        sizes = table[:, 1]
+        first, owner, intended, movable = np.repeat(table[:, [0, 2, 3, 4]].T, sizes, axis=1)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        # The same column, not a copy, if nothing is in flight.
+        settled = bool((table[:, 2] == table[:, 3]).all())
+        return Columns(first + within, owner, owner if settled else intended, movable == 1)
+
+
+class Columns(NamedTuple):
+    """(m,) each: the place in the concatenated snapshots, owner, intended owner, movable."""
+
+    at: Ints
+    owner: Ints
+    intended: Ints
+    movable: Bools
 
 
 def brokers_of(brokers: Sequence[Snapshot]) -> Brokers:
@@ -71,26 +81,33 @@ def brokers_of(brokers: Sequence[Snapshot]) -> Brokers:
     )
 
 
-def bundles_of(brokers: Sequence[Snapshot], rows: Rows) -> Bundles:
+def bundles_of(brokers: Sequence[Snapshot], names: Sequence[str], rows: Columns) -> Bundles:
     """Columns of the bundles in ``rows``."""
     # If no bundle is left out, there is nothing to select and no column of places to keep.
     left_out = len(rows.at) < sum(len(s.shown) for s in brokers)
-    at = np.array(rows.at, np.int64) if left_out else None
+    at = rows.at if left_out else None
     shown = _gather([s.shown[np.newaxis] for s in brokers], at, np.zeros((1, 0), np.bool_))[0]
-    namespace, namespaces = namespaces_of(rows.names)
-    ranges = _gather([ranges_of(s.names) for s in brokers], at, np.zeros((2, 0), np.uint32))
+    namespace, namespaces = namespaces_of(names)
+    ranges = _gather([*_ranges(brokers)], at, np.zeros((2, 0), np.uint32))
     none = np.zeros((4, 0))
     return Bundles(
         names=PackedNames(namespaces, namespace, ranges),
         namespace=namespace,
         namespaces=namespaces,
-        owner=np.array(rows.owner, np.int64),
+        owner=rows.owner,
         short=_gather([s.short for s in brokers], at, none),
         long=_gather([s.long for s in brokers], at, none),
         reported=cache(lambda: _gather([s.stats for s in brokers], at, none)),
         counts=_gather([_counts(s) for s in brokers], at, none.astype(np.int32)),
-        movable=np.array(rows.movable, np.bool_) & shown,
+        movable=rows.movable & shown,
     )
+
+
+def _ranges(brokers: Sequence[Snapshot]) -> Iterator[Ranges]:
+    """Of many brokers at once: NumPy's calls cost more than their work on a broker's names."""
+    for first in range(0, len(brokers), _AT_ONCE):
+        some = (s.names for s in brokers[first : first + _AT_ONCE] if s.names)
+        yield ranges_of("\n".join(some))
 
 
 def _gather(parts: Sequence[NDArray[T]], at: Ints | None, none: NDArray[T]) -> NDArray[T]:
