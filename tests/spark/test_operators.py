@@ -42,6 +42,8 @@ SUBJECT, OTHER = ("c", "b:1"), ("d", "b:1")
 """Both belong to one shard."""
 SHARD = shard_of("c/b:1")
 INTAKE = IntakeSettings(sample_interval=1.0)
+SELDOM = IntakeSettings(sample_interval=60.0)
+"""Of a broker's reports in these tests only the first is a sample."""
 OPERATORS_TASKS = 2
 """What the session's settings say."""
 KAFKA = (
@@ -69,14 +71,15 @@ BATCHES = (
 report."""
 
 
-def test_the_broker_operator_is_take_reports() -> None:
-    tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
+@pytest.mark.parametrize("intake", [INTAKE, SELDOM], ids=["all samples", "one sample"])
+def test_the_broker_operator_is_take_reports(intake: IntakeSettings) -> None:
+    tester = TwsTester(BrokerOperator(intake), timeMode="ProcessingTime")
     stored = Stored({}, {})
     for batch in BATCHES:
         expected = list[Row]()
         for subject in (SUBJECT, OTHER):
             reports = [report for at, report in map(report_of, batch) if at == subject]
-            expected += take_reports(subject, reports, stored, INTAKE, 0).rows
+            expected += take_reports(subject, reports, stored, intake, 0).rows
         told = tester.test(SHARD, _parcels(batch))
         assert sorted(told) == sorted(map(spark_row, expected))
         assert _stored_in(tester) == stored
@@ -84,16 +87,20 @@ def test_the_broker_operator_is_take_reports() -> None:
 
 @pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
 @pytest.mark.parametrize("interval", [0.0, 3.0], ids=["a round a batch", "a timer"])
+@pytest.mark.parametrize("intake", [INTAKE, SELDOM], ids=["all samples", "one sample"])
 def test_the_cluster_operator_is_the_cluster(
-    interval: float, page: int, monkeypatch: pytest.MonkeyPatch
+    intake: IntakeSettings, interval: float, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory_store, "PAGE", page)
     settings = Settings().changed({"round.interval": interval, "round.observe_only": True})
     tester = TwsTester(ClusterOperator(settings), timeMode="ProcessingTime")
     cluster = Cluster("c", {}, {}, Memory(), settings)
-    for second, rows in enumerate(_snapshots(), 1):
+    for second, rows in enumerate(_snapshots(intake), 1):
         follow(tester, cluster, rows, 4000 * second)
         assert pack(stored(tester)) == pack(cluster.memory)
+        pages = pages_in(tester, "pages", "c")
+        assert dict(SnapshotPages(pages)) == cluster.snapshots
+        assert dict(SnapshotPages(pages, LATEST)) == cluster.latest
     assert cluster.memory.round.number >= 2
 
 
@@ -155,6 +162,15 @@ def test_brokers_that_are_silent_for_a_day_leave_the_state() -> None:
         assert list(tester.setProcessingTime(now_ms)) == []
         names = {"/".join(subject) for subject in known}
         assert [set(part) for part in _stored_in(tester)] == [names, names]
+
+
+def test_a_broker_whose_bundles_were_taken_a_day_ago_stays_if_it_reported_since() -> None:
+    tester = TwsTester(BrokerOperator(SELDOM), timeMode="ProcessingTime")
+    day = 24 * 3600 * 1000
+    for offset, at in ((1, day - 10_000), (2, day + 5000)):
+        tester.test(SHARD, _parcels([replace(record(offset, said(20.0)), at=at)]))
+    assert list(tester.setProcessingTime(2 * day)) == []
+    assert [set(part) for part in _stored_in(tester)] == [{"c/b:1"}, {"c/b:1"}]
 
 
 def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
@@ -238,14 +254,14 @@ def test_spark_reads_an_intent_as_a_replay_does(spark: SparkSession) -> None:
     assert found == [row_of(each, Tag.INTENT) for each in records]
 
 
-def _snapshots() -> list[list[Row]]:
+def _snapshots(intake: IntakeSettings = INTAKE) -> list[list[Row]]:
     """Batches of two brokers' snapshots, as operator ① makes them."""
     stored, batches = Stored({}, {}), []
     for sequence in range(1, 5):
         rows = list[Row]()
         for i, broker in enumerate(("b:0", "b:1")):
             report = report_of(record(sequence, said(20.0 + 40.0 * i, i)))[1]
-            rows += take_reports(("c", broker), [report], stored, INTAKE, 0).rows
+            rows += take_reports(("c", broker), [report], stored, intake, 0).rows
         batches.append(rows)
     return batches
 

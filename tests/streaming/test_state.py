@@ -64,6 +64,10 @@ def test_what_is_deleted_is_gone() -> None:
         del found["a"]
 
 
+def test_what_the_last_version_kept_is_read_on() -> None:
+    assert stored(Cells({("a",): (4, "MQ==")}))["a"] == b"1"
+
+
 def test_another_version_is_refused() -> None:
     found = stored(Cells({("a",): (99, "")}))
     for read in (lambda: found["a"], found.items):
