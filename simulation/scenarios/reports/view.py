@@ -3,7 +3,8 @@
 resources and traffic = what the loads that a broker's bundles show need together
                         (`simulation.scenarios.world.needs`)
 A bundle that its owner has not reported yet is left out, as `trimtab.intake.assemble` does;
-`simulation.scenarios.reports.lateness` makes reports late.
+`simulation.scenarios.reports.lateness` makes reports late. A bundle's last statistics are those of
+the newest report, where the job's may be as old as the last sample (`trimtab.intake.fold`).
 """
 
 from __future__ import annotations
