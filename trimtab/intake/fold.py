@@ -21,6 +21,7 @@ from trimtab.arrays import Floats
 from trimtab.intake import averages
 from trimtab.intake.latest import Latest, digest, latest_of, with_latest
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
+from trimtab.intake.taking import carry_over, snapshot_of
 from trimtab.load import percentages
 from trimtab.wire.reports.decode import LoadReport
 
@@ -92,10 +93,10 @@ def fold_latest(
             continue
         newer = _advance(latest, arrival, resources, settings)
         if latest is None:
-            taken = _first(broker, newer, arrival.report)
+            taken = snapshot_of(broker, newer, arrival.report)
         elif not arrival.report.heartbeat and _must_take(latest, newer, settings):
-            new = _first(broker, newer, arrival.report)
-            taken = _remember(taken or recall(), new, settings)
+            new = snapshot_of(broker, newer, arrival.report)
+            taken = carry_over(taken or recall(), new, settings)
             newer = replace(newer, sampled_ms=taken.sampled_ms, taken_ms=taken.taken_ms)
         latest = newer
     if taken is not None and latest is not None:
@@ -174,83 +175,4 @@ def _must_take(old: Latest, new: Latest, settings: IntakeSettings) -> bool:
         new.bundles != old.bundles
         or new.appended_ms - old.sampled_ms >= interval_ms
         or next_ms - old.taken_ms > _OLDEST * interval_ms
-    )
-
-
-def _first(broker: str, latest: Latest, report: LoadReport) -> Snapshot:
-    """A snapshot of this report alone."""
-    return Snapshot(
-        broker=broker,
-        session=latest.session,
-        sequence=latest.sequence,
-        appended_ms=latest.appended_ms,
-        sampled_ms=latest.appended_ms,
-        start_ms=latest.start_ms,
-        version=latest.version,
-        load_manager=latest.load_manager,
-        persistent=latest.persistent,
-        non_persistent=latest.non_persistent,
-        topics=latest.topics,
-        listed=latest.listed,
-        resources=latest.resources,
-        traffic=latest.traffic,
-        smoothed=latest.smoothed,
-        names=report.names,
-        shown=report.shown,
-        samples=np.ones(len(report.shown), np.int64),
-        news=np.zeros(len(report.shown), np.bool_),
-        stats=report.stats,
-        short=report.stats,
-        long=report.stats,
-        counts=report.counts,
-        limits=latest.limits,
-        taken_ms=latest.appended_ms,
-    )
-
-
-def _remember(old: Snapshot, new: Snapshot, settings: IntakeSettings) -> Snapshot:
-    """``new`` with the bundle averages carried over from ``old``."""
-    known = old if old.names == new.names else _align(old, new)
-    # Brokers repeat a statistic until they refresh it: only a changed one is new. An idle bundle
-    # repeats its zeros forever, and those must count or its averages never come down.
-    news = known.news | (new.stats != known.stats).any(axis=0) | (new.stats == 0).all(axis=0)
-    unseen = known.samples == 0
-    due = new.appended_ms - old.sampled_ms >= settings.sample_interval * 1000
-    mask = unseen | (news & due)
-    if not mask.any():
-        return replace(
-            new,
-            sampled_ms=old.sampled_ms,
-            samples=known.samples,
-            news=news,
-            short=known.short,
-            long=known.long,
-        )
-    short, _ = averages.sample(known.short, known.samples, new.stats, mask, averages.SHORT_SAMPLES)
-    long, samples = averages.sample(
-        known.long, known.samples, new.stats, mask, averages.LONG_SAMPLES
-    )
-    return replace(
-        new,
-        sampled_ms=new.appended_ms if (mask & ~unseen).any() else old.sampled_ms,
-        samples=samples,
-        news=news & ~mask,
-        short=short,
-        long=long,
-    )
-
-
-def _align(old: Snapshot, new: Snapshot) -> Snapshot:
-    """``old`` with its bundles in the new report's order; 0 for bundles it did not know."""
-    column = {bundle: i for i, bundle in enumerate(old.bundles)}
-    # Unseen bundles read column -1: a column of zeros appended to each matrix.
-    at = np.fromiter((column.get(b, -1) for b in new.bundles), np.int64, len(new.bundles))
-    nothing = np.zeros((4, 1))
-    return replace(
-        old,
-        samples=np.append(old.samples, 0)[at],
-        news=np.append(old.news, False)[at],
-        stats=np.hstack((old.stats, nothing))[:, at],
-        short=np.hstack((old.short, nothing))[:, at],
-        long=np.hstack((old.long, nothing))[:, at],
     )
