@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from trimtab.arrays import Bools, Floats
 from trimtab.intake.snapshot import Snapshot
@@ -45,15 +45,20 @@ class Latest:
 _COMMON: Final = tuple(each.name for each in fields(Latest) if each.name != "bundles")
 
 
+def own_figures(source: Latest | Snapshot) -> dict[str, Any]:
+    """What both have of a broker, by field."""
+    # Any: the type of a field depends on its name.
+    return {name: getattr(source, name) for name in _COMMON}
+
+
 def latest_of(snapshot: Snapshot) -> Latest:
     """The broker's own figures in a snapshot."""
-    own = {name: getattr(snapshot, name) for name in _COMMON}
-    return Latest(**own, bundles=digest(snapshot.names, snapshot.shown))
+    return Latest(**own_figures(snapshot), bundles=digest(snapshot.names, snapshot.shown))
 
 
 def with_latest(snapshot: Snapshot, latest: Latest) -> Snapshot:
     """The snapshot with a later report's figures."""
-    return replace(snapshot, **{name: getattr(latest, name) for name in _COMMON})
+    return replace(snapshot, **own_figures(latest))
 
 
 def join(packed: bytes, latest: bytes | None) -> bytes:

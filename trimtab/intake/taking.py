@@ -12,29 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from trimtab.intake import averages
-from trimtab.intake.latest import Latest
+from trimtab.intake.latest import Latest, own_figures
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire.reports.decode import LoadReport
 
 
 def snapshot_of(broker: str, latest: Latest, report: LoadReport) -> Snapshot:
     """A snapshot of this report alone."""
+    taken = {"sampled_ms": latest.appended_ms, "taken_ms": latest.appended_ms}
     return Snapshot(
         broker=broker,
-        session=latest.session,
-        sequence=latest.sequence,
-        appended_ms=latest.appended_ms,
-        sampled_ms=latest.appended_ms,
-        start_ms=latest.start_ms,
-        version=latest.version,
-        load_manager=latest.load_manager,
-        persistent=latest.persistent,
-        non_persistent=latest.non_persistent,
-        topics=latest.topics,
-        listed=latest.listed,
-        resources=latest.resources,
-        traffic=latest.traffic,
-        smoothed=latest.smoothed,
+        **own_figures(latest) | taken,
         names=report.names,
         shown=report.shown,
         samples=np.ones(len(report.shown), np.int64),
@@ -43,8 +31,6 @@ def snapshot_of(broker: str, latest: Latest, report: LoadReport) -> Snapshot:
         short=report.stats,
         long=report.stats,
         counts=report.counts,
-        limits=latest.limits,
-        taken_ms=latest.appended_ms,
     )
 
 
