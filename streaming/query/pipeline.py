@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
-from streaming.config import KafkaConfig
+from streaming.config import JobConfig
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
 from streaming.query.decoding import PARCELS, decode_batches
@@ -18,13 +18,14 @@ from trimtab.wire import keys
 from trimtab.wire.rows import ROW_SCHEMA, Tag
 
 
-def source_of(kafka: KafkaConfig) -> KafkaSource:
+def source_of(config: JobConfig) -> KafkaSource:
     """Return the job's Kafka source."""
+    kafka = config.kafka
     return KafkaSource(
         kafka.bootstrap,
         kafka.starting_offsets,
         kafka.fetch_wait_ms,
-        kafka.max_offsets_per_trigger,
+        kafka.max_offsets_per_trigger or config.size.reports,
         kafka.options,
     )
 
