@@ -24,7 +24,7 @@ from trimtab.cluster.state import hash_state
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.model import parse_subject
 from trimtab.settings import Settings
-from trimtab.state.memory import Memory
+from trimtab.state.memory import Memory, set_apart
 from trimtab.wire import keys
 from trimtab.wire.columns import pack, unpack
 from trimtab.wire.rounds import BatchRecord, RoundRecord
@@ -96,7 +96,9 @@ class Replay:
     def fingerprint(self, cluster: str) -> str:
         """Hash of the present state of a cluster."""
         state = self._cluster(cluster)
-        return hash_state(state.memory, state.snapshots, state.latest, state.namespaces)
+        rest, learnt = set_apart(state.memory)
+        held = state.snapshots, state.latest, state.namespaces
+        return hash_state(rest, pack(learnt), *held)
 
     def _read(self, at: int, records: Iterable[Record]) -> dict[str, list[Row]]:
         reports: dict[tuple[str, str], list[Report]] = defaultdict(list)

@@ -61,7 +61,7 @@ class ClusterOperator(StatefulProcessor):
     def _save(self, cluster: Cluster, due_ms: int) -> None:
         if due_ms:
             self._handle.registerTimer(due_ms)
-        self._store.save(cluster.memory, whole=cluster.recall is None)
+        self._store.save(cluster.memory, cluster.learnt)
         self._snapshots.save()
         self._latest.save()
 

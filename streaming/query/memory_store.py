@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trimtab.state.memory import Learnt, Memory, set_apart
-from trimtab.wire.columns import pack, pack_small, unpack
+from trimtab.wire.columns import compress, pack, unpack
 
 PAGE: Final = 1 << 20
 """Bytes. Smaller: more round trips to the state server; larger: more is written for a change."""
@@ -61,14 +61,13 @@ class MemoryStore:
     def recall(self) -> Learnt:
         """What the rounds of the loaded memory have learnt."""
         self._learnt = self._read(_LEARNT, self._head.learnt)
-        return unpack(self._learnt, Learnt)
+        return unpack(self._learnt, Learnt) if self._learnt else Learnt()
 
-    def save(self, memory: Memory, *, whole: bool) -> None:
-        """Store the memory; ``whole`` if it has what its rounds have learnt."""
-        rest, learnt = set_apart(memory)
-        packed, count = pack(rest), self._head.learnt
-        if whole:
-            count = self._write(_LEARNT, pack_small(learnt), self._learnt)
+    def save(self, memory: Memory, learnt: bytes | None) -> None:
+        """Store the memory; ``learnt`` is what a round has just learnt, packed, or None."""
+        packed, count = pack(set_apart(memory)[0]), self._head.learnt
+        if learnt is not None:
+            count = self._write(_LEARNT, compress(learnt), self._learnt)
         more = self._write(_REST, packed[PAGE:], self._more)
         self._pages[_REST] = pack(Head(packed[:PAGE], more, count))
 

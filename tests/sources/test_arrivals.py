@@ -82,5 +82,5 @@ def test_a_snapshot_that_was_stored_without_compression_is_read_on() -> None:
         found.append(stored)
     assert found[0] == found[1]
     assert unpack(found[0].snapshots["c/a:1"], Snapshot).appended_ms == 100_000
-    hashes = {hash_state(Memory(), {"a:1": stored}) for stored in (raw, small)}
+    hashes = {hash_state(Memory(), b"", {"a:1": stored}) for stored in (raw, small)}
     assert len(hashes) == 1

@@ -65,6 +65,12 @@ def memory(brokers: int, learnt: int = 0, at: int = 1) -> Memory:
     return put_together(Memory(appended=appended), Learnt(histories))
 
 
+def save(store: MemoryStore, it: Memory) -> None:
+    """Save as after a round."""
+    rest, learnt = set_apart(it)
+    store.save(rest, pack(learnt))
+
+
 def whole(state: Kept) -> Memory:
     store, _ = state.store()
     found, apart = store.load()
@@ -79,12 +85,12 @@ def test_a_batch_without_a_round_leaves_what_rounds_have_learnt() -> None:
     state = Kept()
     store, _ = state.store()
     store.load()
-    store.save(memory(1, learnt=500), whole=True)
+    save(store, memory(1, learnt=500))
     store, pages = state.store()
     found, apart = store.load()
     assert apart
     assert found.round.histories == Histories()
-    store.save(replace(found, paused=True), whole=False)
+    store.save(replace(found, paused=True), None)
     assert not [each for each in pages.touched if "learnt" in each]
     assert whole(state) == replace(memory(1, learnt=500), paused=True)
 
@@ -93,10 +99,10 @@ def test_only_the_pages_that_changed_are_written() -> None:
     state = Kept()
     store, _ = state.store()
     store.load()
-    store.save(memory(40), whole=True)
+    save(store, memory(40))
     store, pages = state.store()
     found, _ = store.load()
-    store.save(replace(found, appended=found.appended | {"broker-020": 2}), whole=False)
+    store.save(replace(found, appended=found.appended | {"broker-020": 2}), None)
     assert len([each for each in pages.touched if "write memory/" in each]) == 1
     assert whole(state).appended["broker-020"] == 2
 
@@ -116,12 +122,12 @@ def test_what_is_saved_is_loaded_and_nothing_else_stays(
         new = memory(brokers, learnt, at)
         if apart and not holds_round:
             rest, _ = set_apart(new)
-            store.save(rest, whole=False)
+            store.save(rest, None)
             expected = put_together(rest, set_apart(expected)[1])
         else:
             if apart:
                 store.recall()
-            store.save(new, whole=True)
+            save(store, new)
             expected = new
         assert whole(state) == expected
         bare, of_rounds = set_apart(expected)

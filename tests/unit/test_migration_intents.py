@@ -371,7 +371,7 @@ def test_the_same_intents_give_the_same_memory_byte_for_byte() -> None:
         it = cluster()
         for number, row in enumerate(rows):
             it.take([row], 1000 + number)
-        hashes.add(hash_state(it.memory, it.snapshots, it.namespaces))
+        hashes.add(hash_state(it.memory, b"", it.snapshots, it.namespaces))
     assert len(hashes) == 1
 
 

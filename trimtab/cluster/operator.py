@@ -103,7 +103,7 @@ class Cluster(ClusterState):
         self.recall_learnt()
         forget_old(self, now_ms)
         held = hold_round(self, now_ms, deciding)
-        self.memory, self.witness = held.memory, held.witness
+        self.memory, self.witness, self.learnt = held.memory, held.witness, held.learnt
         self.outcomes += held.outcomes
         return held.record
 

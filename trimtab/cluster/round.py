@@ -38,10 +38,10 @@ from trimtab.shadow.run import compare_shadow
 from trimtab.splitting.busy_topics import BusyTopic
 from trimtab.state.in_flight import launch_flights
 from trimtab.state.liveness import heard
-from trimtab.state.memory import Memory
+from trimtab.state.memory import Memory, set_apart
 from trimtab.state.round_state import RoundState
 from trimtab.view import View
-from trimtab.wire.columns import inflate, unpack
+from trimtab.wire.columns import inflate, pack, unpack
 from trimtab.wire.hints import Hints
 from trimtab.wire.intent_outcome import IntentOutcome
 from trimtab.wire.ownership import Record
@@ -61,6 +61,8 @@ class HeldRound(NamedTuple):
     memory: Memory
     witness: Witness
     record: Row
+    learnt: bytes
+    """What the memory has of rounds (`trimtab.state.memory.Learnt`), packed."""
     outcomes: tuple[IntentOutcome, ...] = ()
     """What the round made known of intents."""
 
@@ -115,6 +117,8 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
     memory = replace(memory, round=state, repair_ms=look_ms)
     memory = _note_plan(memory, cluster.memory, scene, records)
     memory, outcomes = note_round(cluster.name, memory, plan, records, now_ms)
+    rest, of_rounds = set_apart(memory)
+    learnt = pack(of_rounds)
     context = Context(
         now_ms=now_ms,
         settings=settings,
@@ -126,16 +130,15 @@ def hold_round(cluster: ClusterState, now_ms: int, deciding: Deciding) -> HeldRo
             *find_shortages(view, settings),
             *map(_advice, busy),
         ),
-        state_hash=hash_state(memory, packed, latest, namespaces),
+        state_hash=hash_state(rest, learnt, packed, latest, namespaces),
         hints=_hints(view, settings, state, memory),
         shadow=shadow,
         whys=said.of,
         busy_topics=busy,
     )
     record = record_round(plan, view, +obstacles, context)
-    return HeldRound(
-        replace(memory, problems=[]), witness, json_row(cluster.name, Tag.ROUND, record), outcomes
-    )
+    row = json_row(cluster.name, Tag.ROUND, record)
+    return HeldRound(replace(memory, problems=[]), witness, row, learnt, outcomes)
 
 
 def _note_plan(

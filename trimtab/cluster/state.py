@@ -45,6 +45,8 @@ class ClusterState:
     """What the last round left for explanations on request."""
     recall: Callable[[], Learnt] | None = None
     """Reads what the rounds have learnt; None once ``memory`` has it."""
+    learnt: bytes | None = None
+    """What the last round has learnt, packed; None if this batch has held none."""
 
     @property
     def settings(self) -> Settings:
@@ -109,9 +111,11 @@ class ClusterState:
         )
 
 
-def hash_state(memory: Memory, *mappings: Mapping[str, bytes]) -> str:
-    """Hash of everything that ② decides on; equal in a replay of the same batches."""
-    digest = hashlib.blake2b(pack(memory), digest_size=8)
+def hash_state(rest: Memory, learnt: bytes, *mappings: Mapping[str, bytes]) -> str:
+    """Hash of everything that ② decides on; equal in a replay of the same batches. ``rest`` is the
+    memory without what rounds have learnt, and that is packed: a round stores the same bytes."""
+    digest = hashlib.blake2b(pack(rest), digest_size=8)
+    digest.update(learnt)
     for mapping in mappings:
         for key, value in sorted(mapping.items()):
             digest.update(key.encode())

@@ -60,11 +60,13 @@ def pack(value: object) -> bytes:
 
 
 def pack_small(value: object) -> bytes:
-    """Encode as `pack` does, compressed: half of the bytes to store and to send, or fewer.
+    """Encode as `pack` does, compressed: half of the bytes to store and to send, or fewer."""
+    return compress(pack(value))
 
-    By LZ4: zlib saves an eighth more at ten times the cost.
-    """
-    small: bytes = lz4.frame.compress(pack(value))
+
+def compress(data: bytes) -> bytes:
+    """Compress what `pack` returned, by LZ4: zlib saves an eighth more at ten times the cost."""
+    small: bytes = lz4.frame.compress(data)
     return small
 
 
