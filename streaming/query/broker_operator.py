@@ -22,8 +22,8 @@ from streaming.query.rows import spark_row
 from streaming.query.state import COLUMNS, StoredMapping
 from trimtab.intake.expiry import is_forgotten
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
 from trimtab.model import parse_subject
+from trimtab.state.packed_pages import LATEST, PackedPages
 
 SNAPSHOTS: Final = f"snapshot_pages_of_{SHARDS}_shards"
 """State: a shard's snapshots by the page. The name says how many shards there are, so that a
@@ -83,7 +83,7 @@ class BrokerOperator(StatefulProcessor):
     def _load(self) -> Stored:
         """What is stored of the shard's brokers, by ``cluster/broker``."""
         pages = StoredMapping(self._pages)
-        self._read = [SnapshotPages(pages, LATEST), SnapshotPages(pages)]
+        self._read = [PackedPages(pages, LATEST), PackedPages(pages)]
         return Stored(*self._read)
 
     def _save(self) -> None:

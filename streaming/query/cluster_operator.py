@@ -17,8 +17,8 @@ from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
 from streaming.query.state import COLUMNS, StoredMapping
 from trimtab.cluster.operator import Cluster
-from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
 from trimtab.settings import Settings
+from trimtab.state.packed_pages import LATEST, NAMESPACES, PackedPages
 from trimtab.wire.rows import Row
 
 
@@ -30,7 +30,8 @@ class ClusterOperator(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._pages, self._namespaces, self._aside = (
+        # Earlier versions kept each namespace's records by themselves.
+        self._pages, self._by_namespace, self._aside = (
             StoredMapping(handle.getMapState(name, *COLUMNS))
             for name in ("pages", "namespaces", "aside")
         )
@@ -62,21 +63,22 @@ class ClusterOperator(StatefulProcessor):
         if due_ms:
             self._handle.registerTimer(due_ms)
         self._store.save(cluster.memory, cluster.learnt)
-        self._snapshots.save()
-        self._latest.save()
+        for paged in self._paged:
+            paged.save()
 
     def _load(self, name: str) -> Cluster:
         memory, apart = self._store.load()
-        self._snapshots = SnapshotPages(self._pages)
-        self._latest = SnapshotPages(self._pages, LATEST)
+        snapshots, latest = PackedPages(self._pages), PackedPages(self._pages, LATEST)
+        namespaces = PackedPages(self._pages, NAMESPACES, self._by_namespace)
+        self._paged = snapshots, latest, namespaces
         return Cluster(
             name,
-            self._snapshots,
-            self._namespaces,
+            snapshots,
+            namespaces,
             memory,
             self._defaults,
             self._aside,
-            self._latest,
+            latest,
             recall=self._store.recall if apart else None,
         )
 

@@ -3,6 +3,9 @@ intents and ownership enter between them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from pyspark.sql import DataFrame, SparkSession
 
 from sources.load_reports import select_reports
@@ -17,6 +20,10 @@ from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.rows import ROW_SCHEMA, Tag
 
+_RECORDS: Final = 10
+"""Records in a batch for each report. Fewer: a job that starts without a checkpoint knows late who
+owns what; more: a batch takes longer."""
+
 
 def source_of(config: JobConfig) -> KafkaSource:
     """Return the job's Kafka source."""
@@ -28,6 +35,12 @@ def source_of(config: JobConfig) -> KafkaSource:
         kafka.max_offsets_per_trigger or config.size.reports,
         kafka.options,
     )
+
+
+def for_records(source: KafkaSource) -> KafkaSource:
+    """The source for topics of records that are a hundredth of a report: at a start there is one of
+    each bundle."""
+    return replace(source, max_offsets=_RECORDS * source.max_offsets)
 
 
 def parcels_of(reports: DataFrame) -> DataFrame:
@@ -54,8 +67,9 @@ def rows(
 ) -> DataFrame:
     """The rows for the sinks, from reports, intents and the ownership journal."""
     snapshots = snapshots_of(select_reports(source.read(spark, keys.LOAD_REPORTS)), intake)
-    intents = select_rows(source.read(spark, keys.CONTROL), Tag.INTENT)
-    changes = select_rows(source.read(spark, keys.OWNERSHIP), Tag.CHANGE)
+    small = for_records(source)
+    intents = select_rows(small.read(spark, keys.CONTROL), Tag.INTENT)
+    changes = select_rows(small.read(spark, keys.OWNERSHIP), Tag.CHANGE)
     return (
         snapshots.unionByName(intents)
         .unionByName(changes)

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from pyspark.sql.streaming.stateful_processor import MapState
 
-SCHEMA: Final = 5
+SCHEMA: Final = 6
 """Of all that is stored; what follows must read what it wrote, or have another number."""
 
-_READ: Final = frozenset({4, SCHEMA})
-"""Schemas that are read: 4 had no brokers' latest figures beside their snapshots."""
+_READ: Final = frozenset({4, 5, SCHEMA})
+"""Schemas that are read: 4 had no brokers' latest figures beside their snapshots, 5 kept each
+namespace's records by themselves."""
 
 COLUMNS: Final = ("name string", "schema int, payload string")
 """Of every mapping; Spark refuses a checkpoint whose columns changed."""
@@ -53,6 +54,9 @@ class StoredMapping(MutableMapping[str, bytes]):
 
     def __len__(self) -> int:
         return len(self.items())
+
+    def clear(self) -> None:
+        self._state.clear()
 
     def items(self) -> ItemsView[str, bytes]:
         # One scan instead of a round trip to the JVM per key.

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Samples
-from trimtab.load_model.estimating.rows import locate_keys
+from trimtab.load_model.estimating.rows import are_among, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.lineage import drop_ancestors
@@ -343,3 +343,12 @@ def test_it_goes_on_from_bytes_as_it_would_have(given: list[Round], last: Round)
     known = after(given)
     read = unpack(pack(known), Estimates)
     assert after([last], read, 99) == after([last], known, 99)
+
+
+KEYS = st.lists(st.integers(0, 9), unique=True)
+
+
+@given(KEYS, KEYS)
+def test_keys_are_found_among_ascending_ones(some: list[int], keys: list[int]) -> None:
+    ascending = np.array(sorted(keys), np.uint64)
+    assert are_among(np.array(some, np.uint64), ascending).tolist() == [k in keys for k in some]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql import Row as SparkRow
@@ -28,13 +29,17 @@ from streaming.query.state import SCHEMA, ForeignCheckpoint
 from tests.spark import corpus
 from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
-from trimtab.intake import snapshot_pages
 from trimtab.intake.snapshot import IntakeSettings
-from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
 from trimtab.settings import Settings
+from trimtab.state import packed_pages
 from trimtab.state.memory import Memory, put_together
+from trimtab.state.packed_pages import LATEST, NAMESPACES, PackedPages
 from trimtab.wire import keys
 from trimtab.wire.columns import pack, unpack
+from trimtab.wire.ownership import Change
+from trimtab.wire.ownership import Record as Owned
 from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 from trimtab.wire.rows import Row, Tag
 
@@ -44,6 +49,7 @@ SHARD = shard_of("c/b:1")
 INTAKE = IntakeSettings(sample_interval=1.0)
 SELDOM = IntakeSettings(sample_interval=60.0)
 """Of a broker's reports in these tests only the first is a sample."""
+OWNED = Owned(state=State.OWNED, epoch=Epoch(1, 1), owner="b:1")
 OPERATORS_TASKS = 2
 """What the session's settings say."""
 KAFKA = (
@@ -99,8 +105,8 @@ def test_the_cluster_operator_is_the_cluster(
         follow(tester, cluster, rows, 4000 * second)
         assert pack(stored(tester)) == pack(cluster.memory)
         pages = pages_in(tester, "pages", "c")
-        assert dict(SnapshotPages(pages)) == cluster.snapshots
-        assert dict(SnapshotPages(pages, LATEST)) == cluster.latest
+        assert dict(PackedPages(pages)) == cluster.snapshots
+        assert dict(PackedPages(pages, LATEST)) == cluster.latest
     assert cluster.memory.round.number >= 2
 
 
@@ -140,7 +146,7 @@ def test_snapshots_of_brokers_that_report_one_after_the_other_lie_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Each has a page to itself, and the pages are numbered as they are written.
-    monkeypatch.setattr(snapshot_pages, "PAGE", 1)
+    monkeypatch.setattr(packed_pages, "PAGE", 1)
     names = [name for name in (f"c/b:{n}" for n in range(1000)) if shard_of(name) == SHARD][:9]
     late_first = [replace(record(9 - at, said(9.0)), key=n.encode()) for at, n in enumerate(names)]
     tester = TwsTester(BrokerOperator(INTAKE), timeMode="ProcessingTime")
@@ -181,7 +187,7 @@ def _parcels(batch: Sequence[Record]) -> list[SparkRow]:
 
 def _stored_in(tester: TwsTester) -> Stored:
     pages = pages_in(tester, SNAPSHOTS, SHARD)
-    return Stored(dict(SnapshotPages(pages, LATEST)), dict(SnapshotPages(pages)))
+    return Stored(dict(PackedPages(pages, LATEST)), dict(PackedPages(pages)))
 
 
 def test_a_cluster_operator_refuses_another_schema() -> None:
@@ -189,6 +195,28 @@ def test_a_cluster_operator_refuses_another_schema() -> None:
     tester.updateMapState("pages", "c", {("memory",): (99, "")})
     with pytest.raises(ForeignCheckpoint, match=f"state of schema 99, this job of {SCHEMA}"):
         tester.test("c", [spark_row(_snapshots()[0][0])])
+
+
+def test_records_that_were_kept_by_namespace_move_to_pages() -> None:
+    tester = TwsTester(ClusterOperator(Settings()), timeMode="ProcessingTime")
+    earlier = {
+        f"t/{name}": pack({f"t/{name}/0x00000000_0xffffffff": OWNED}) for name in ("n", "other")
+    }
+    kept = {(name,): (5, b2a_base64(packed).decode()) for name, packed in earlier.items()}
+    tester.updateMapState("namespaces", "c", kept)
+    newer = msgspec.structs.replace(OWNED, epoch=Epoch(1, 2), owner="b:2")
+    change = Change(
+        cluster="c", bundle="t/n/0x00000000_0xffffffff", event=Event.TRANSFER, record=newer
+    )
+    row = Row("c", Tag.CHANGE, "trimtab.ownership/0/1", msgspec.json.encode(change), 1000)
+    tester.test("c", [spark_row(row)])
+    pages = PackedPages(pages_in(tester, "pages", "c"), NAMESPACES)
+    found = {name: unpack(packed, dict[str, Owned]) for name, packed in pages.items()}
+    assert found == {
+        "t/n": {"t/n/0x00000000_0xffffffff": newer},
+        "t/other": {"t/other/0x00000000_0xffffffff": OWNED},
+    }
+    assert not tester.peekMapState("namespaces", "c")
 
 
 def test_spark_reads_a_report_as_a_replay_does(spark: SparkSession) -> None:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sinks.exposition import Exposition
 from streaming.config import JobConfig, KafkaConfig, SparkConfig
-from streaming.query.pipeline import source_of
+from streaming.query.pipeline import for_records, source_of
 from streaming.sizing import Size, SizeWatch, find_shortage, machine_mib
 from tests.support.demo_rounds import record
 
@@ -32,6 +32,10 @@ def test_a_larger_fleet_gets_more() -> None:
 def test_a_larger_fleet_has_larger_batches(brokers: int, reports: int) -> None:
     config = JobConfig(size=Size(brokers=brokers))
     assert source_of(config).max_offsets == reports
+
+
+def test_a_batch_has_more_records_than_reports() -> None:
+    assert for_records(source_of(JobConfig())).max_offsets == 20_000
 
 
 def test_a_batch_that_is_set_stays_so_large() -> None:

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from streaming.query.broker_operator import SNAPSHOTS
 from trimtab.intake.latest import join
-from trimtab.intake.snapshot_pages import LATEST, SnapshotPages
 from trimtab.model import parse_subject
+from trimtab.state.packed_pages import LATEST, PackedPages
 
 # Spark numbers stateful operators from the query's end.
 _CLUSTER_OPERATOR, _BROKER_OPERATOR = 0, 1
@@ -38,8 +38,8 @@ def _snapshots(
     for row in _rows(spark, checkpoint, operator, variable):
         pages[row.key[key]][row.user_map_key.name] = a2b_base64(row.user_map_value.payload)
     for owner, found in pages.items():
-        latest = SnapshotPages(found, LATEST)
-        for name, packed in SnapshotPages(found).items():
+        latest = PackedPages(found, LATEST)
+        for name, packed in PackedPages(found).items():
             yield owner, name, join(packed, latest.get(name))
 
 

@@ -16,7 +16,7 @@ from trimtab.ownership import Event, State
 from trimtab.review.ledger import time_handovers
 from trimtab.state.in_flight import has_landed
 from trimtab.tiling import flaws
-from trimtab.wire.columns import pack
+from trimtab.wire.columns import pack_small
 from trimtab.wire.ownership import Change, Record
 
 _TOLD: Final = 100
@@ -83,7 +83,7 @@ def _newer_changes(
 def _store_records(cluster: ClusterState, touched: Mapping[str, dict[str, Record]]) -> None:
     flawed, sizes = dict(cluster.memory.flawed), dict(cluster.memory.sizes)
     for namespace, records in touched.items():
-        cluster.namespaces[namespace] = pack(records)
+        cluster.namespaces[namespace] = pack_small(records)
         standing = [b for b, record in records.items() if record.state is not State.DELETED]
         flawed[namespace] = flaws(standing)
         sizes[namespace] = len(standing)

@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Keys
-from trimtab.load_model.estimating.rows import locate_keys
+from trimtab.load_model.estimating.rows import are_among, locate_keys
 from trimtab.names import identities
 
 _AT_MOST_MS: Final = 600_000
@@ -43,7 +43,7 @@ def find_arriving(
         return total
     wanted = identities(names)
     at, known = locate_keys(estimates, wanted)
-    absent = known & ~np.isin(wanted, keys)
+    absent = known & ~are_among(wanted, keys)
     rows = np.array([row_of[sent[name][0]] for name in names], np.int64)
     np.add.at(total, rows[absent], estimates.current[at[absent]])
     return total

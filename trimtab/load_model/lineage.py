@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.arrays import Ints
 from trimtab.load_model.estimating.estimates import Estimates, Keys
-from trimtab.load_model.estimating.rows import locate_keys, take_rows
+from trimtab.load_model.estimating.rows import are_among, locate_keys, take_rows
 from trimtab.model import HashRange, parse_bundle
 from trimtab.names import identities
 
@@ -37,7 +37,7 @@ def drop_ancestors(past: Estimates, names: Sequence[str], keys: Keys, order: Int
         return past
     at, known = locate_keys(past, gone)
     left = np.ones(len(past.keys), np.bool_)
-    left[at[known & ~np.isin(gone, keys)]] = False
+    left[at[known & ~are_among(gone, keys)]] = False
     return take_rows(past, np.flatnonzero(left))
 
 

@@ -12,8 +12,11 @@ from trimtab.ownership import WITHOUT_OWNER, Event, State
 from trimtab.wire.command import LARGEST, Command
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who owns a bundle. ``since`` is Redis TIME in epoch milliseconds."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """Who owns a bundle. ``since`` is Redis TIME in epoch milliseconds.
+
+    No record refers to itself, so the garbage collector need not walk a million of them.
+    """
 
     state: State
     epoch: Epoch

@@ -25,6 +25,14 @@ def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
     return at, all_of.keys[at] == keys
 
 
+def are_among(some: Keys, keys: Keys) -> Bools:
+    """(k,) which of ``some`` are among ``keys``, which ascend: `np.isin` would hash all of them."""
+    if not len(keys):
+        return np.zeros(len(some), np.bool_)
+    among: Bools = keys[np.minimum(np.searchsorted(keys, some), len(keys) - 1)] == some
+    return among
+
+
 def join_rows(some: Estimates, others: Estimates) -> Estimates:
     """The rows of both, ascending by key."""
     whole = {

@@ -1,9 +1,11 @@
-"""Snapshots by name, kept in pages: what is written together lies together.
+"""Packed values by name, kept in pages: what is written together lies together.
 
 A message to Spark's state server costs as much as a report, so a message for each snapshot would
 double the cost of a large fleet's batch. Brokers report at intervals: those of one batch also
 reported together before, so few pages have all of their snapshots. Set in the order of the reports,
 they lie in that order, and all but the first and the last page are read for brokers of one batch.
+The ownership records of a namespace are far smaller than a message is worth, and at a start a batch
+changes those of thousands of namespaces.
 
 save():
   what was set goes to new pages, and its place in the old ones counts no more
@@ -16,20 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import Final
 
 from trimtab.wire.columns import pack, unpack
 
 PAGE: Final = 1 << 17
-"""Bytes. Larger: more is read for one snapshot; smaller: more messages."""
+"""Bytes. Larger: more is read for one value; smaller: more messages."""
 
 SNAPSHOTS: Final = "snapshots"
 LATEST: Final = "latest"
-"""The pages of brokers' snapshots, and of their latest figures."""
+NAMESPACES: Final = "namespaces"
+"""The pages of brokers' snapshots, of their latest figures, and of namespaces' records."""
 
 _SPARSE: Final = 4
-"""A page moves once no more than one in so many of its snapshots counts."""
+"""A page moves once no more than one in so many of its values counts."""
 
 
 @dataclass(slots=True)
@@ -37,9 +41,9 @@ class Page:
     """What the index has of a page."""
 
     sizes: dict[str, int] = field(default_factory=dict)
-    """Bytes of each of its snapshots that counts, by name."""
+    """Bytes of each of its values that counts, by name."""
     written: int = 0
-    """How many snapshots it has."""
+    """How many values it has."""
 
     @property
     def size(self) -> int:
@@ -47,23 +51,41 @@ class Page:
         return sum(self.sizes.values())
 
 
-class SnapshotPages(MutableMapping[str, bytes]):
-    """Name to packed snapshot; what is changed is stored by `save`."""
+class PackedPages(MutableMapping[str, bytes]):
+    """Name to packed value; what is changed is stored by `save`. Nothing is read before it is asked
+    for."""
 
-    def __init__(self, pages: MutableMapping[str, bytes], index: str = SNAPSHOTS) -> None:
+    def __init__(
+        self,
+        pages: MutableMapping[str, bytes],
+        index: str = SNAPSHOTS,
+        before: MutableMapping[str, bytes] | None = None,
+    ) -> None:
         """``index``: the name of the page that lists the others, which are called after it and
-        numbered. ``pages`` may have others too, whose names begin otherwise."""
-        self._pages, self._index = pages, index
-        packed = pages.get(index)
-        self._listed = unpack(packed, dict[str, Page]) if packed else {}
-        self._where = {name: at for at, page in self._listed.items() for name in page.sizes}
+        numbered. ``pages`` may have others too, whose names begin otherwise. ``before``: where
+        earlier versions kept the values; they move here once one is asked for."""
+        self._pages, self._index, self._before = pages, index, before
         self._read: dict[str, Mapping[str, bytes]] = {}
         self._set: dict[str, bytes] = {}
         self._changed = False
 
+    @cached_property
+    def _listed(self) -> dict[str, Page]:
+        packed = self._pages.get(self._index)
+        if packed is not None:
+            self._before = None
+            return unpack(packed, dict[str, Page])
+        if self._before:
+            self._set, self._changed = dict(self._before.items()), True
+        return {}
+
+    @cached_property
+    def _where(self) -> dict[str, str]:
+        return {name: at for at, page in self._listed.items() for name in page.sizes}
+
     def __getitem__(self, name: str) -> bytes:
-        found = self._set.get(name)
-        return self._page(self._where[name])[name] if found is None else found
+        at = self._where.get(name)
+        return self._set[name] if at is None else self._page(at)[name]
 
     def __setitem__(self, name: str, payload: bytes) -> None:
         self._take_out(name)
@@ -78,7 +100,7 @@ class SnapshotPages(MutableMapping[str, bytes]):
         self._changed = True
 
     def __contains__(self, name: object) -> bool:
-        return name in self._set or name in self._where
+        return name in self._where or name in self._set
 
     def __iter__(self) -> Iterator[str]:
         yield from self._where
@@ -105,7 +127,9 @@ class SnapshotPages(MutableMapping[str, bytes]):
         for at in emptied.union(moved) - self._listed.keys():
             del self._pages[at]
         self._pages[self._index] = pack(self._listed)
-        self._set, self._changed = {}, False
+        if self._before:
+            self._before.clear()
+        self._set, self._changed, self._before = {}, False, None
 
     def _find_moved(self) -> list[str]:
         """The pages of which what counts is written again."""
@@ -129,10 +153,10 @@ class SnapshotPages(MutableMapping[str, bytes]):
             del self._listed[at].sizes[name]
 
 
-def _cut(snapshots: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
-    """The snapshots in their order, by the page; a larger one has a page to itself."""
+def _cut(values: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    """The values in their order, by the page; a larger one has a page to itself."""
     page, size = dict[str, bytes](), 0
-    for name, payload in snapshots.items():
+    for name, payload in values.items():
         if page and size + len(payload) > PAGE:
             yield page
             page, size = {}, 0

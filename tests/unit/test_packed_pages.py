@@ -1,4 +1,4 @@
-"""Snapshots in pages: a mapping like any other, that reads and writes few pages."""
+"""Values in pages: a mapping like any other, that reads and writes few pages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.intake import snapshot_pages
-from trimtab.intake.snapshot_pages import SnapshotPages
+from trimtab.state import packed_pages
+from trimtab.state.packed_pages import PackedPages
 
 PAGE = 40
 INDEX = "snapshots"
@@ -24,9 +24,9 @@ class Kept:
     def __init__(self) -> None:
         self.pages = Counted()
 
-    def load(self) -> SnapshotPages:
+    def load(self) -> PackedPages:
         self.pages.did.clear()
-        return SnapshotPages(self.pages)
+        return PackedPages(self.pages)
 
     def write(self, names: Iterable[str], payload: bytes = bytes(SIZE)) -> Counter[str]:
         """Store a snapshot by each name; what it took."""
@@ -56,7 +56,7 @@ class Counted(dict[str, bytes]):
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_pages, "PAGE", PAGE)
+    monkeypatch.setattr(packed_pages, "PAGE", PAGE)
 
 
 def test_a_batch_writes_by_the_page_and_reads_nothing() -> None:
@@ -131,6 +131,38 @@ def test_what_is_deleted_is_gone_and_so_is_its_page() -> None:
         del kept.load()["a"]
     with pytest.raises(KeyError):
         kept.load()["a"]
+
+
+def test_the_index_is_read_when_a_value_is_asked_for() -> None:
+    kept = Kept()
+    kept.write("a")
+    del kept.pages[INDEX]
+    found = kept.load()
+    found.save()
+    assert INDEX not in kept.pages
+    assert "a" not in found
+
+
+def test_values_that_were_kept_by_name_move_once_one_is_asked_for() -> None:
+    kept, before = Kept(), {"a": b"1", "b": b"2"}
+    PackedPages(kept.pages, INDEX, before).save()
+    assert before
+    found = PackedPages(kept.pages, INDEX, before)
+    found["b"] = b"3"
+    assert dict(found) == {"a": b"1", "b": b"3"}
+    found.save()
+    assert not before
+    assert dict(kept.load()) == {"a": b"1", "b": b"3"}
+
+
+def test_what_is_in_pages_is_newer_than_what_was_kept_by_name() -> None:
+    kept, before = Kept(), {"a": b"1"}
+    kept.write("b", b"2")
+    found = PackedPages(kept.pages, INDEX, before)
+    assert dict(found) == {"b": b"2"}
+    found["c"] = b"3"
+    found.save()
+    assert (dict(kept.load()), before) == ({"b": b"2", "c": b"3"}, {"a": b"1"})
 
 
 NAMES = st.sampled_from("abcdefghijkl")
