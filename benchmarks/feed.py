@@ -1,6 +1,7 @@
 """A fleet that only reports: ``python -m benchmarks.feed``.
 
-Arguments: Kafka's address, the checkpoint, clusters, brokers of each, seconds between reports.
+Arguments: Kafka's address, the checkpoint, clusters, brokers of each, seconds between reports, and
+whether all brokers carry the same (1 or 0).
 Each broker of each cluster sends a report in every interval until the process is ended, one broker
 after another and evenly. Reports are made before the first is sent, and sent in turn: making ten
 thousand in ten seconds would cost more than the job's work on them. Where the job falls behind by
@@ -21,8 +22,12 @@ import msgspec
 import numpy as np
 from confluent_kafka import Producer
 
-from benchmarks.synthetic import Columns, columns
+from benchmarks.synthetic import NOW_MS, Columns, columns
+from sinks.kafka.publisher import Outgoing
+from trimtab.model import Epoch
+from trimtab.ownership import Event, State
 from trimtab.wire import keys
+from trimtab.wire.ownership import Change, Record
 from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resource, encode
 
 BUNDLES: Final = 100
@@ -32,9 +37,11 @@ VARIANTS: Final = 2
 _PARTS_A_SECOND: Final = 20
 
 
-def feed(bootstrap: str, checkpoint: Path, clusters: int, brokers: int, every_s: float) -> None:
+def feed(  # noqa: PLR0913 - the arguments of a process
+    bootstrap: str, checkpoint: Path, clusters: int, brokers: int, every_s: float, *, even: bool
+) -> None:
     """Send until the process is ended."""
-    made = [list(reports(brokers, seed)) for seed in range(VARIANTS)]
+    made = [list(reports(brokers, seed, even=even)) for seed in range(VARIANTS)]
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
     session = str(time.time_ns() // 1_000_000).encode()
     turn_size = clusters * brokers
@@ -68,25 +75,44 @@ def cluster_name(number: int) -> str:
     return f"bench-{number}"
 
 
-def taken(checkpoint: Path) -> int:
-    """How many load reports the job's newest batch ends at, by its offsets on disk."""
+def taken(checkpoint: Path, topic: str = keys.LOAD_REPORTS) -> int:
+    """How many records of a topic the job's newest batch ends at, by its offsets on disk."""
     numbers = [int(each.name) for each in (checkpoint / "offsets").glob("[0-9]*")]
     if not numbers:
         return 0
     lines = (checkpoint / "offsets" / str(max(numbers))).read_text().splitlines()
     sources = [msgspec.json.decode(line, type=dict[str, Any]) for line in lines if "{" in line]
-    found = (source[keys.LOAD_REPORTS] for source in sources if keys.LOAD_REPORTS in source)
+    found = (source[topic] for source in sources if topic in source)
     return sum(sum(partitions.values()) for partitions in found)
 
 
-def reports(brokers: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """A report of each broker. Those of two seeds have the same bundles, with other figures; the
-    bundles of a namespace are on brokers drawn at random, as rebalancing leaves them."""
-    made = columns(brokers, BUNDLES, seed)
-    drawn = np.random.default_rng(0).permutation(len(made.bundles)).tolist()
-    made = replace(made, bundles=tuple(made.bundles[place] for place in drawn))
+def reports(brokers: int, seed: int, *, even: bool = False) -> Iterator[tuple[str, bytes]]:
+    """A report of each broker. Those of two seeds have the same bundles, with other figures."""
+    made = _fleet(brokers, seed, even=even)
     for row, broker in enumerate(made.brokers):
         yield broker, encode(_report(made, row, slice(row * BUNDLES, (row + 1) * BUNDLES)))
+
+
+def records(cluster: str, brokers: int) -> Iterator[Outgoing]:
+    """The journal's records of the bundles in `reports`: each is owned by the broker that reports
+    it."""
+    made = _fleet(brokers, 0)
+    for row, bundle in enumerate(made.bundles):
+        owned = Record(
+            state=State.OWNED,
+            epoch=Epoch(1, row + 1),
+            owner=made.brokers[row // BUNDLES],
+            since=NOW_MS,
+        )
+        change = Change(cluster=cluster, bundle=bundle, event=Event.CLAIM, record=owned)
+        yield Outgoing(keys.OWNERSHIP, f"{cluster}/{bundle}", msgspec.json.encode(change))
+
+
+def _fleet(brokers: int, seed: int, *, even: bool = False) -> Columns:
+    """Bundles of a namespace are on brokers drawn at random, as rebalancing leaves them."""
+    made = columns(brokers, BUNDLES, seed, even=even)
+    drawn = np.random.default_rng(0).permutation(len(made.bundles)).tolist()
+    return replace(made, bundles=tuple(made.bundles[place] for place in drawn))
 
 
 def _report(made: Columns, row: int, own: slice) -> LocalBrokerData:
@@ -116,5 +142,6 @@ def _report(made: Columns, row: int, own: slice) -> LocalBrokerData:
 
 
 if __name__ == "__main__":
-    bootstrap, checkpoint, clusters, brokers, every_s = sys.argv[1:]
-    feed(bootstrap, Path(checkpoint), int(clusters), int(brokers), float(every_s))
+    bootstrap, checkpoint, clusters, brokers, every_s, even = sys.argv[1:]
+    where = bootstrap, Path(checkpoint)
+    feed(*where, int(clusters), int(brokers), float(every_s), even=even == "1")

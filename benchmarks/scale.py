@@ -1,19 +1,23 @@
 """The whole job at full size: ten thousand brokers that report every ten seconds.
 
 Each broker has a hundred bundles. All are in one cluster, then in a hundred clusters of a hundred.
+The job only observes there, and a tenth of the brokers is hot, so each round makes a plan of
+thousands of moves. Then, in one cluster again (``owned``), each bundle has an ownership record and
+the job acts; all brokers carry the same, as in a fleet at rest, so there is nothing to move.
 
 A separate process sends the reports (`benchmarks.feed`), no faster than the job takes them. If the
 job cannot take as many as are due, the rate that it takes is its maximum. The job decides once a
-minute with trimtab's own planner, and explains its decisions. It only observes, because there are
-no ownership records. Each broker holds a lease, which the job watches four times a second, a
-quarter of them each time. Its processes (the driver's JVM and Python, and the Python workers)
-should use two thirds of two cores. Batches run back to back, so a batch takes the time from its
-timestamp to that of the next one. The time before the first round does not count, nor does the
-first minute after it, in which the JVM compiles. At the end, half an interval after a round, the
-job is killed as by kill -9 and started again, to measure how long it takes until it has decided the
-next round. Just after a round that would be the interval, however fast the job starts.
+minute with trimtab's own planner, and explains its decisions. Each broker holds a lease, which the
+job watches four times a second, a quarter of them each time. Its processes (the driver's JVM and
+Python, and the Python workers) should use two thirds of two cores. Batches run back to back, so a
+batch takes the time from its timestamp to that of the next one. The time before the first round
+does not count, nor that until all records are known, nor the first minute after it, in which the
+JVM compiles. At the end, half an interval after a round, the job is killed as by kill -9 and
+started again, to measure how long it takes until it has decided the next round. Just after a round
+that would be the interval, however fast the job starts.
 
-``python -m benchmarks.scale CLUSTERS BROKERS SECONDS`` measures another shape, and prints it.
+``python -m benchmarks.scale CLUSTERS BROKERS SECONDS [owned]`` measures another shape, and prints
+it.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -31,7 +36,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import psutil
 
-from benchmarks.feed import BUNDLES, cluster_name, taken
+from benchmarks.feed import BUNDLES, cluster_name, records, taken
 from benchmarks.figures import Bar, Figure, Limit, figure
 from benchmarks.job import JobProcess
 from benchmarks.memory import KINDS, sample
@@ -41,9 +46,11 @@ from benchmarks.topics import batch_records
 from benchmarks.waiting import until
 from deploy.process import Process
 from deploy.stack import Stack
+from sinks.kafka.publisher import Publisher
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.server.connections import redis_client
 from trimtab.metrics import job as metrics
+from trimtab.wire import keys
 from trimtab.wire.keys import lease_key, sessions_key
 
 EVERY_S: Final = 10.0
@@ -61,9 +68,16 @@ class Shape(NamedTuple):
     brokers: int
     """Brokers of each cluster."""
     seconds: float
+    owned: bool = False
+    """Whether bundles have ownership records, and the job acts."""
 
     def __str__(self) -> str:
-        return f"{self.clusters}x{self.brokers}"
+        return f"{self.clusters}x{self.brokers}" + ("-owned" if self.owned else "")
+
+    @property
+    def bundles(self) -> int:
+        """Of all clusters together."""
+        return self.clusters * self.brokers * BUNDLES
 
     @property
     def due(self) -> float:
@@ -80,9 +94,15 @@ class Look(NamedTuple):
     reports: int
     memory: list[dict[str, tuple[float, float]]]
     restart_s: float
+    known_s: float
+    """From the job's start until it knew all records."""
 
 
-SHAPES: Final = (Shape(1, 10_000, 180.0), Shape(100, 100, 180.0))
+SHAPES: Final = (
+    Shape(1, 10_000, 180.0),
+    Shape(100, 100, 180.0),
+    Shape(1, 10_000, 180.0, owned=True),
+)
 
 
 def measure(folder: Path) -> list[Figure]:
@@ -96,6 +116,10 @@ def look_at(shape: Shape, folder: Path) -> list[Figure]:
     with Stack(folder / "run") as stack:
         ensure_topics(stack.kafka_bootstrap)
         _lease(stack, shape)
+        if shape.owned:
+            publisher = Publisher(stack.kafka_bootstrap)
+            for number in range(shape.clusters):
+                publisher.publish(records(cluster_name(number), shape.brokers))
         with (
             JobProcess(stack, folder / "job", _settings(shape)) as job,
             _fed(stack, job.checkpoint, shape, folder),
@@ -105,11 +129,17 @@ def look_at(shape: Shape, folder: Path) -> list[Figure]:
     counted = [batch for batch in batches if seen.began_ms <= batch.at <= seen.ended_ms]
     took = [(later.at - batch.at) / 1000 for batch, later in pairwise(counted)]
     rounds = sum(len(batch.rounds) for batch in counted)
-    return [*_figures(shape, seen, took, rounds), *_memory(shape, seen)]
+    return [*_figures(shape, seen, took, rounds), *_known(shape, seen), *_memory(shape, seen)]
 
 
 def _seen(job: JobProcess, shape: Shape) -> Look:
+    began = time.monotonic()
     _wait_for_rounds(job, shape.clusters)
+    if shape.owned:
+        known = partial(taken, job.checkpoint, keys.OWNERSHIP)
+        until(lambda: known() >= shape.bundles, "all records", _PATIENCE_S, _LOOK_S)
+        _wait_for_rounds(job, job.total(metrics.ROUNDS) + 1)
+    known_s = time.monotonic() - began
     time.sleep(MINUTE)
     with sampled(lambda: sample(job.pid), every_s=5.0) as memory:
         began_ms, cpu, reports = time.time() * 1000, _cpu_seconds(job.pid), taken(job.checkpoint)
@@ -121,7 +151,8 @@ def _seen(job: JobProcess, shape: Shape) -> Look:
     killed = time.monotonic()
     job.kill_and_start()
     _wait_for_rounds(job, 1)
-    return Look(began_ms, ended_ms, cpu, reports, memory, time.monotonic() - killed)
+    restart_s = time.monotonic() - killed
+    return Look(began_ms, ended_ms, cpu, reports, memory, restart_s, known_s)
 
 
 def _wait_for_rounds(job: JobProcess, rounds: float) -> None:
@@ -131,6 +162,8 @@ def _wait_for_rounds(job: JobProcess, rounds: float) -> None:
 
 def _figures(shape: Shape, seen: Look, took: list[float], rounds: int) -> list[Figure]:
     who = f"{shape.clusters} x {shape.brokers} brokers, each reports every {EVERY_S:g} s"
+    if shape.owned:
+        who += ", with ownership records"
     seconds, name = (seen.ended_ms - seen.began_ms) / 1000, f"scale.{shape}"
     raw = {"s": took}
     return [
@@ -178,6 +211,12 @@ def _figures(shape: Shape, seen: Look, took: list[float], rounds: int) -> list[F
     ]
 
 
+def _known(shape: Shape, seen: Look) -> Iterator[Figure]:
+    if shape.owned:
+        says = f"from the first start until the job knows {shape.bundles} records"
+        yield figure(f"scale.{shape}.known", seen.known_s, "s", says)
+
+
 def _memory(shape: Shape, seen: Look) -> Iterator[Figure]:
     for kind, who in KINDS.items():
         first, highest = seen.memory[0][kind][0], max(each[kind][0] for each in seen.memory)
@@ -187,7 +226,8 @@ def _memory(shape: Shape, seen: Look) -> Iterator[Figure]:
 
 @contextmanager
 def _fed(stack: Stack, checkpoint: Path, shape: Shape, folder: Path) -> Iterator[None]:
-    arguments = (stack.kafka_bootstrap, checkpoint, shape.clusters, shape.brokers, EVERY_S)
+    fleet = (shape.clusters, shape.brokers, EVERY_S, int(shape.owned))
+    arguments = (stack.kafka_bootstrap, checkpoint, *fleet)
     command = [sys.executable, "-m", "benchmarks.feed", *map(str, arguments)]
     feeding = Process("feed", command, folder=Path.cwd(), log=folder / "feed.log")
     feeding.start(lambda: True, MINUTE)
@@ -210,10 +250,10 @@ def _lease(stack: Stack, shape: Shape) -> None:
 
 
 def _settings(shape: Shape) -> str:
-    brokers = shape.clusters * shape.brokers
+    observes = str(not shape.owned).lower()
     return (
-        f"[size]\nbrokers = {brokers}\nbundles = {brokers * BUNDLES}\n"
-        "[settings.round]\nobserve_only = true\n"
+        f"[size]\nbrokers = {shape.clusters * shape.brokers}\nbundles = {shape.bundles}\n"
+        f"[settings.round]\nobserve_only = {observes}\n"
     )
 
 
@@ -224,8 +264,9 @@ def _cpu_seconds(pid: int) -> float:
 
 
 if __name__ == "__main__":
-    clusters, brokers, seconds = sys.argv[1:]
+    clusters, brokers, seconds, *owned = sys.argv[1:]
+    measured = Shape(int(clusters), int(brokers), float(seconds), owned=bool(owned))
     with tempfile.TemporaryDirectory(prefix="trimtab-bench-") as scratch:
-        found = look_at(Shape(int(clusters), int(brokers), float(seconds)), Path(scratch) / "scale")
+        found = look_at(measured, Path(scratch) / "scale")
     for each in found:
         print(f"{each.name} {each.value:g} {each.unit}: {each.says}")

@@ -44,8 +44,8 @@ class Columns:
     """(4, m)"""
 
 
-def columns(brokers: int, each: int, seed: int) -> Columns:
-    """``each`` bundles on every broker."""
+def columns(brokers: int, each: int, seed: int, *, even: bool = False) -> Columns:
+    """``each`` bundles on every broker; ``even``: all brokers carry the same."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(brokers), each)
     heat = np.where(rng.random(brokers) < _HOT_SHARE, 2.0, 0.4) + 0.9 * rng.random(brokers)
@@ -53,6 +53,9 @@ def columns(brokers: int, each: int, seed: int) -> Columns:
     size = 200.0 + 1800.0 * rng.random(brokers * each)
     copies = 1.0 + 2.0 * rng.random(brokers * each)
     stats = np.stack((rate, rate * copies, rate * size, rate * size * copies))
+    if even:
+        carried = stats.reshape(4, brokers, each).sum(axis=2)
+        stats *= np.repeat(carried.mean(axis=1, keepdims=True) / carried, each, axis=1)
     return Columns(
         brokers=broker_names(brokers),
         bundles=tuple(_names(brokers * each)),
