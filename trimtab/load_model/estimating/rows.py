@@ -42,4 +42,5 @@ def rescale(some: Estimates, factor: Floats | float) -> Estimates:
         rise=some.rise * factor,
         fall=some.fall * factor,
         last=some.last * factor,
+        first=some.first * factor,
     )
