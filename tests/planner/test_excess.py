@@ -32,7 +32,8 @@ class Minutes:
             self.minute += 1
             each = np.full(4, 0.01), np.full(4, calm), np.full(4, full)
             found = Excess(hash_brokers(NAMES), off, *each)
-            self.record, self.passing = note_spells(self.record, found, self.minute * MINUTE_MS)
+            now_ms = EPOCH_MS + self.minute * MINUTE_MS
+            self.record, self.passing = note_spells(self.record, found, now_ms)
 
 
 def excess_of(broker: int, much: float = 0.25) -> Floats:
@@ -69,6 +70,17 @@ def test_what_was_believed_and_ends_has_passed() -> None:
     minutes.run(1, excess_of(0, -0.25))
     assert not minutes.passing.any()
     assert sum(minutes.record.returned) == 1
+
+
+def test_a_backup_that_was_believed_once_and_ended_is_waited_out_the_next_time() -> None:
+    """It took twenty minutes then, and another broker's would be believed after a quarter of an
+    hour."""
+    minutes = Minutes()
+    minutes.run(20, excess_of(0))
+    minutes.run(1, excess_of(0, -0.25))
+    minutes.run(4, excess_of(0, 0.0))
+    minutes.run(25, excess_of(0) + excess_of(1))
+    assert minutes.passing.tolist() == [True, False, False, False]
 
 
 def test_what_is_small_or_of_a_move_or_of_a_full_broker_is_believed_at_once() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.planner.views import carrying
 from trimtab.load_model.estimating.excursions import are_bursts_common, find_hidden_part
 from trimtab.load_model.estimating.leap_record import LeapRecord, close_leaps, open_leaps
+from trimtab.load_model.estimating.passed_leaps import PassedLeaps
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.observation import observe_fleet
 from trimtab.names import identities
@@ -117,6 +118,18 @@ def test_a_broker_is_not_hot_for_what_a_bundle_had_before_it_fell() -> None:
     fleet, _ = observe_fleet(view, history, Settings())
     assert fleet.passing == 1
     assert fleet.usage[0] == pytest.approx(0.4, abs=0.01)
+
+
+@pytest.mark.parametrize("came_back", [False, True])
+def test_a_burst_whose_like_came_back_waits_though_its_broker_stands_out(came_back: bool) -> None:
+    view = carrying({name: [("t/n", load)] * 3 for name, load in (("a", 0.2), ("b", 0.1))})
+    known = dict.fromkeys(view.brokers.names, view.now_ms - 60 * MINUTE_MS)
+    keys, now_ms = identities(view.bundles.names)[:1], np.full(1, view.now_ms)
+    passed = PassedLeaps(keys, np.full(1, 480.0), now_ms - 50 * MINUTE_MS)
+    leaps = LeapRecord(passed=passed if came_back else PassedLeaps())
+    leaps = open_leaps(leaps, keys, (np.full(1, 0.07), np.full(1, 0.22)), now_ms - 2 * MINUTE_MS)
+    fleet, _ = observe_fleet(view, PlannerHistory(since_ms=known, leaps=leaps), Settings())
+    assert fleet.passing == came_back
 
 
 def _all(record: LeapRecord) -> tuple[np.ndarray, np.ndarray]:

@@ -92,9 +92,15 @@ def test_what_fell_counts_as_before_as_far_as_the_fleet_fell(
     assert find_falls(highs, carrying_now(1.0, 2.0, 0.0)).tolist() == falls
 
 
+def test_a_fleet_known_for_minutes_has_no_highs_of_its_first_minutes() -> None:
+    """A job that was running when it was first seen is none of the usual load."""
+    assert high_after(3.0, 3.0, 1.0, known_ms=0) == 1.0
+    assert high_after(3.0, 3.0, 1.0) > 2.9
+
+
 def test_highs_are_kept_as_tenants_come_and_go() -> None:
     highs = Highs(("t", "u"), np.array([3.0, 1.0, 4.0]))
-    highs = follow_highs(highs, ("new", "t"), carrying_now(1.0, 1.0), 0, 0)
+    highs = follow_highs(highs, ("new", "t"), carrying_now(1.0, 1.0), 0, -DAY_MS)
     assert dict(zip(highs.namespaces, highs.carried.tolist(), strict=False)) == {"new": 1, "t": 3}
 
 

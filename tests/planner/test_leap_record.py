@@ -40,7 +40,9 @@ class Fleet:
             self.record = record_leaps(self.record, before, after, now_ms, MINUTE_MS)
 
     def expected(self) -> tuple[np.ndarray, np.ndarray]:
-        return expect_levels(self.record, self.estimates, self.minute * MINUTE_MS, MINUTE_MS)
+        now_ms = self.minute * MINUTE_MS
+        found = expect_levels(self.record, self.estimates, now_ms, MINUTE_MS)
+        return found.level, found.passing
 
 
 def test_a_fleet_whose_leaps_came_back_waits_for_longer_than_they_took() -> None:
@@ -194,3 +196,98 @@ def test_a_fleet_known_for_minutes_was_not_watched_while_no_leap_could_be_found(
     record = open_leaps(LeapRecord(), keys, levels, minutes)
     assert not record.in_event(660.0).any()
     assert record.in_event(3840.0).any()
+
+
+def test_a_job_that_runs_every_hour_is_waited_out_the_second_time() -> None:
+    """Ten bundles leap together, which is an event; whatever others do, those ten were back after
+    eight minutes the last time."""
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(8, 3.0, range(10))
+    fleet.run(52)
+    fleet.run(3, 3.0, range(1, 11))
+    assert fleet.record.wait_s == 0
+    level, passing = fleet.expected()
+    assert np.flatnonzero(passing).tolist() == [*range(1, 10)]
+    assert level[10] > 2 / COUNT
+    fleet.run(20, 3.0, range(1, 11))
+    assert not fleet.expected()[1].any()
+
+
+def test_one_that_was_running_when_the_fleet_was_first_seen_has_passed_too() -> None:
+    fleet = Fleet()
+    fleet.run(8, 3.0, range(10))
+    fleet.run(52)
+    fleet.run(3, 3.0, range(10))
+    assert np.flatnonzero(fleet.expected()[1]).tolist() == [*range(10)]
+
+
+def test_what_leaps_the_other_way_than_it_did_is_believed() -> None:
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(8, 3.0, range(10))
+    fleet.run(52)
+    fleet.run(3, 1 / 3, range(10))
+    assert not fleet.expected()[1].any()
+
+
+def test_what_leapt_for_good_is_forgotten_to_have_passed() -> None:
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(8, 3.0, range(10))
+    fleet.run(20)
+    fleet.run(80, 3.0, range(10))
+    assert not len(fleet.record.passed.keys)
+
+
+def test_levels_before_leaps_are_parts_of_the_traffic_of_now() -> None:
+    """Twenty of fifty get three times as busy: what all others are a part of grows by four fifths,
+    and what counts of each of the twenty is as much as of any other."""
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(8, 3.0, range(20))
+    fleet.run(52)
+    fleet.run(3, 3.0, range(20))
+    level, passing = fleet.expected()
+    assert passing.sum() == 20
+    np.testing.assert_allclose(level, level.mean(), rtol=0.05)
+
+
+def test_a_leap_in_a_fleets_second_minute_is_found_once_noise_is_known() -> None:
+    """Its level is mostly from after the leap by then; the first sample tells."""
+    fleet = Fleet()
+    fleet.run(1)
+    fleet.run(8, 3.0, [1])
+    level, passing = fleet.expected()
+    assert np.flatnonzero(passing).tolist() == [1]
+    assert level[1] == pytest.approx(1 / COUNT, rel=0.05)
+    assert fleet.record.since_ms.tolist() == [2 * MINUTE_MS]
+
+
+def test_a_burst_in_a_fleets_first_minutes_has_passed() -> None:
+    fleet = Fleet()
+    fleet.run(3, 3.0, [1])
+    fleet.run(10)
+    assert not fleet.expected()[1].any()
+    assert fleet.record.passed.keys.tolist() == [1]
+
+
+def test_where_leaps_are_common_one_passes_however_long_it_has_lasted() -> None:
+    """One a minute in fifty bundles: if they lasted, all would have grown within an hour."""
+    fleet = Fleet()
+    fleet.run(10)
+    for count in range(1, 21):
+        fleet.run(1, 3.0, range(count))
+    assert fleet.record.wait_s == 0
+    assert fleet.expected()[1].sum() >= 19
+
+
+def test_ends_of_bursts_are_no_part_of_an_event() -> None:
+    """Three of five leap up, and two down, in one minute."""
+    minutes = np.array([8, *[30] * 5, 50]) * MINUTE_MS
+    before, after = np.ones(7), np.array([3.0, 3.0, 3.0, 3.0, 0.3, 0.3, 3.0])
+    keys = np.arange(7, dtype=np.uint64)
+    record = open_leaps(LeapRecord(), keys, (before, after), minutes)
+    assert not record.in_event(1800.0).any()
+    together = open_leaps(LeapRecord(), keys, (before, np.maximum(after, 1 / after)), minutes)
+    assert together.in_event(1800.0).tolist() == [False, *[True] * 5, False]

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tests.planner.views import later
+from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
 from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
 from trimtab.load_model.estimating.sampling import follow_samples
-from trimtab.load_model.lineage import drop_ancestors
+from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.lineage import drop_ancestors, hand_down_leaps
+from trimtab.load_model.observation import observe_fleet
 from trimtab.names import identities
+from trimtab.settings import Settings
+from trimtab.view import View
 
 WHOLE = "t/n/0x00000000_0x40000000"
 LOWER, UPPER = "t/n/0x00000000_0x20000000", "t/n/0x20000000_0x40000000"
@@ -44,3 +53,43 @@ def kept(before: list[str], now: list[str]) -> set[str]:
 )
 def test_ancestors(before: list[str], now: list[str], left: set[str]) -> None:
     assert kept(before, now) == left
+
+
+def test_a_burst_goes_on_in_what_a_bundle_is_split_into() -> None:
+    """A third of what it carries is in the lower half; before it leapt, it carried a third too."""
+    names, rows = [WHOLE, OTHER], np.argsort(identities([LOWER, UPPER, OTHER]))
+    before, leapt = estimates(names), identities([WHOLE])
+    levels, since_ms = (np.array([0.2]), np.array([0.6])), np.array([7])
+    leaps = open_leaps(LeapRecord(), leapt, levels, since_ms)
+    now = [LOWER, UPPER, OTHER]
+    traffic = np.array([10.0, 20.0, 20.0])[rows]
+    samples = Samples(identities(now)[rows], traffic, np.full(3, 8, np.int64))
+    handed = hand_down_leaps(leaps, before, now, samples, rows)
+    at = np.searchsorted(handed.keys, identities([LOWER, UPPER]))
+    assert len(handed.keys) == 2
+    np.testing.assert_allclose(handed.before[at], [0.2 / 3, 0.4 / 3])
+    np.testing.assert_allclose(handed.after[at], [0.2, 0.4])
+    np.testing.assert_allclose(handed.worth.sum(), 1.0)
+    assert handed.since_ms.tolist() == [7, 7]
+
+
+def test_what_is_on_its_way_keeps_its_leap() -> None:
+    leaps = open_leaps(
+        LeapRecord(), identities([WHOLE]), (np.array([0.2]), np.array([0.6])), np.array([7])
+    )
+    samples = Samples(identities([OTHER]), np.ones(1), np.full(1, 8, np.int64))
+    before = estimates([WHOLE, OTHER])
+    assert hand_down_leaps(leaps, before, [OTHER], samples, np.zeros(1, np.int64)) == leaps
+
+
+def test_what_is_observed_of_children_is_that_their_parent_leapt() -> None:
+    def holding(*names: str) -> View:
+        own = [Bundle((0.0, 0.0, 2e8, 2e8), name=name) for name in names]
+        return view_of({"a": Broker(0.4, own), "b": Broker(0.4, [replace(own[0], name=OTHER)])})
+
+    _, history = observe_fleet(holding(WHOLE), PlannerHistory(), Settings())
+    levels, since_ms = (np.array([0.1]), np.array([0.5])), np.array([NOW_MS])
+    leaps = open_leaps(LeapRecord(), identities([WHOLE]), levels, since_ms)
+    split = later(holding(LOWER, UPPER), 1)
+    _, history = observe_fleet(split, replace(history, leaps=leaps), Settings())
+    assert set(history.leaps.keys) == set(identities([LOWER, UPPER]))

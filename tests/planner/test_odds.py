@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.load_model.odds import bound, bound_in_event, deviations
+from trimtab.load_model.odds import bound, bound_in_event, deviations, is_event
 
 rates = st.floats(1e-6, 1e6)
 intervals = st.floats(1.0, 3600.0)
@@ -59,3 +59,35 @@ def test_in_an_event_less_is_asked_for(bundles: int, struck: int, interval: floa
 
 def test_the_more_are_struck_the_less_is_asked_for_of_the_rest() -> None:
     assert bound_in_event(1_200, 100) < bound_in_event(1_200, 3) == pytest.approx(2.50, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("times", "least"), [(8.0, 3), (3.0, 5), (1.0, 10), (0.5, 17)], ids=lambda each: str(each)
+)
+def test_the_less_is_known_of_other_times_the_more_leaps_are_an_event(
+    times: float, least: int
+) -> None:
+    """None leapt at those other times."""
+    assert is_event(least, 0.0, times)
+    assert not is_event(least - 1, 0.0, times)
+
+
+def test_where_no_other_time_is_known_nothing_is_an_event() -> None:
+    assert not is_event(1_000, 0.0, 0.0)
+
+
+def test_what_is_usual_is_no_event_and_four_times_as_many_are() -> None:
+    """Six in as many samples; and where only one other time is known, that is hardly usual."""
+    assert not is_event(9, 48.0, 8.0)
+    assert is_event(24, 48.0, 8.0)
+    assert not is_event(24, 6.0, 1.0)
+    assert not is_event(9, 0.0, 8.0, outliers=6.0)
+
+
+@given(st.integers(0, 1_000), st.floats(0, 1_000), st.floats(0, 100), st.integers(0, 100))
+def test_more_leaps_at_other_times_make_no_event(
+    count: int, earlier: float, times: float, more: int
+) -> None:
+    if is_event(count, earlier + more, times):
+        assert is_event(count, earlier, times)
+        assert is_event(count + more, earlier + more, times)

@@ -51,16 +51,16 @@ def find_near_overload(settings: Settings) -> float:
 
 
 def leave_out_bursts(
-    hosts: Hosts, full: Floats, passing: Bools, settings: Settings, *, known: bool
+    hosts: Hosts, full: Floats, passing: Bools, settings: Settings, *, known: Bools | bool
 ) -> tuple[Bools, Bools]:
     """(m,) the bundles that count with their size before, and those that count in full as their
     broker is to be relieved.
 
     ``full``: (n,) usage with all leaps; ``passing``: (m,) bundles whose leap may pass; ``known``:
-    whether this fleet's leaps are known to pass.
+    those whose leaps are known to pass.
     """
-    if not known:
-        passing = passing & ~_stand_out(full, _CLEAR * settings.planner.target)[hosts.where]
+    clear = _stand_out(full, _CLEAR * settings.planner.target)
+    passing = passing & (known | ~clear[hosts.where])
     relieved = passing & (full > find_near_overload(settings))[hosts.where]
     return passing & ~relieved, relieved
 

@@ -102,7 +102,8 @@ def follow_highs(
     most = np.inf if young else high * (1.0 + elapsed_s / _DOUBLED_S)
     risen = np.where(high > 0, np.minimum(sure, most), sure)
     fell = np.maximum(high - carried.average, 0.0)
-    faded = high - fell * (1.0 - 0.5 ** (elapsed_s / _HALF_LIFE_S))
+    kept = 0.0 if young else 0.5 ** (elapsed_s / _HALF_LIFE_S)
+    faded = high - fell * (1.0 - kept)
     return Highs(namespaces, np.maximum(risen, faded), now_ms)
 
 

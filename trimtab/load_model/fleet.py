@@ -38,8 +38,8 @@ class Fleet:
     """Bytes/s of a bundle of size 1."""
     ready: bool
     """Whether something is ``sure``, and no large part of the brokers has just come."""
-    struck: bool
-    """Whether several bundles have just leapt together."""
+    struck: int
+    """How many bundles have just leapt together, and are believed; 0 without an event."""
     answered: bool = False
     """Whether a plan was made within a cool-down."""
     sure: float = 1.0

@@ -26,7 +26,7 @@ from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.fleet_change import is_filling, note_brokers
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.in_transit import find_arriving
-from trimtab.load_model.lineage import drop_ancestors
+from trimtab.load_model.lineage import drop_ancestors, hand_down_leaps
 from trimtab.load_model.odds import bound
 from trimtab.load_model.passing_use import find_doubted, leave_out_own
 from trimtab.load_model.resources.excess import count_held
@@ -73,7 +73,9 @@ def observe_fleet(
     namespace = view.bundles.namespace[order]
     samples = Samples(keys[order], traffic[order], reported_ms[order], namespace)
     known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
-    history = _sampled(replace(past, estimates=known), samples, settings, view.now_ms)
+    leaps = hand_down_leaps(past.leaps, past.estimates, view.bundles.names, samples, order)
+    history = replace(past, estimates=known, leaps=leaps)
+    history = _sampled(history, samples, settings, view.now_ms)
     history = learn_costs(view.brokers, history, settings)
     arriving = find_arriving(
         history.sent, view.brokers.names, samples.keys, history.estimates, view.now_ms
@@ -135,12 +137,12 @@ def _predict(
     carried = whole * level, whole**2 * chance, bundles.traffic
     history, falls = _note_falls(view, history, *carried)
     resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
-    expected, passing = expect_levels(leaps, estimates, *now)
-    near_overload = find_near_overload(settings)
+    expected = expect_levels(leaps, estimates, *now)
+    near_overload, known = find_near_overload(settings), expected.recurring[at] | (not settled)
     passing, relieved = leave_out_bursts(
-        hosts, hosts.usage(level), passing[at], settings, known=not settled
+        hosts, hosts.usage(level), expected.passing[at], settings, known=known
     )
-    size = np.where(passing, expected[at], level)
+    size = np.where(passing, expected.level[at], level)
     hidden = find_hidden_part(leaps, len(level), *now) * np.where(passing, 0.0, size)
     slack = find_slack(settings, unrest_of(history, view.now_ms))
     before = size * falls[view.bundles.namespace] if resting else None
@@ -157,7 +159,7 @@ def _predict(
         hidden=gain * find_largest(hidden, where, n),
         whole=whole,
         ready=False,
-        struck=settled and estimates.event,
+        struck=estimates.count_event(~expected.passing) if settled else 0,
         answered=rests_after_plan(history, settings, view.now_ms),
         limit=near_overload if relieved.any() else 0.0,
         full=near_overload,
@@ -202,7 +204,8 @@ def _find_bursting(view: View, bundles: _Bundles, history: PlannerHistory) -> Bo
     """(n,) whether a broker has a bundle whose leap may pass, or whose newest sample is an outlier:
     that may be a leap, too."""
     estimates, since_ms = history.estimates, history.known_since_ms
-    bursting = estimates.far | expect_levels(history.leaps, estimates, view.now_ms, since_ms)[1]
+    expected = expect_levels(history.leaps, estimates, view.now_ms, since_ms)
+    bursting = estimates.far | expected.passing
     at = locate_keys(estimates, bundles.keys)[0]
     hosts, n = view.bundles.owner[bundles.order], len(view.brokers.names)
     found: Bools = np.bincount(hosts, bursting[at], n) > 0

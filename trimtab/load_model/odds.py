@@ -29,6 +29,10 @@ Lower: two false shifts are an event; higher: events of few bundles are missed."
 _FAR: Final = 5.0
 """Deviations of a number of outliers beyond the expected one that make an event. Lower: outliers
 that happen to meet are an event; higher: events are missed where outliers are common."""
+_CLEARLY: Final = 6.5
+"""Logarithm of the odds from which leaps come more often than at other times: one in 700. Lower:
+leaps that happen to meet are an event; higher: an event of three after an hour without leaps is
+missed."""
 _EVENT_ODDS: Final = 20.0
 """The odds required of a shift during an event. Lower: more false shifts; higher: slower to act."""
 
@@ -64,3 +68,20 @@ def together(expected: float) -> float:
     Chance reaches this number less than once in a million times (Poisson).
     """
     return TOGETHER + expected + _FAR * math.sqrt(expected)
+
+
+def is_event(count: int, earlier: float, times: float, outliers: float = 0.0) -> bool:
+    """Whether ``count`` leaps are more than chance brings together, where at other times, so many
+    ``times`` as long, ``earlier`` ones came, and ``outliers`` are to be expected.
+
+    What comes at other times is no better known than by so many: the odds are those of two rates
+    against one (likelihood ratio of Poisson counts). After one time without a leap ten are an
+    event, after eight of them three are.
+    """
+    if times <= 0 or count < together(max(outliers, earlier / times)):
+        return False
+    common = (count + earlier) / (1.0 + times)
+    odds = count * math.log(count / common)
+    if earlier:
+        odds += earlier * math.log(earlier / times / common)
+    return odds > _CLEARLY

@@ -69,7 +69,7 @@ def shed(
     if balancing and not outlook.fleet.first and not settings.round.observe_only:
         history = note_plan(history, len(balancing), outlook.unrest, settings, view.now_ms)
         most = settings.round.max_moves or MOST_AT_ONCE
-        cut = draft.cut or outlook.fleet.struck or len(draft.steps) >= most
+        cut = draft.cut or outlook.fleet.struck > 0 or len(draft.steps) >= most
         history = replace(history, cut=cut)
     brokers, bundles = view.brokers.names, view.bundles.names
     moves = {bundles[step.bundle]: brokers[step.destination] for step in draft.steps}

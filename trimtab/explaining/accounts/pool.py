@@ -217,7 +217,7 @@ class PoolAccount:
             return ", as noise does not explain so much, large as it may be"
         if not self._outlook.fleet.struck:
             return ""
-        struck = format_count(follow_history(self._scene).estimates.struck, "bundle")
+        struck = format_count(self._outlook.fleet.struck, "bundle")
         return f", whatever chance may do, for {struck} leapt together just now"
 
     @property
@@ -280,5 +280,5 @@ class PoolAccount:
             "passing": self._outlook.fleet.passing,
             "busy": self._outlook.fleet.busy,
             "misses": self._scene.after.histories.trimtab.misses,
-            "leapt": follow_history(self._scene).estimates.struck,
+            "leapt": self._outlook.fleet.struck,
         }

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 import numpy as np
 
-from trimtab.arrays import Bools, Floats
+from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Estimates
-from trimtab.load_model.estimating.leap_record import LeapRecord, close_leaps, open_leaps
+from trimtab.load_model.estimating.excursions import are_bursts_common
+from trimtab.load_model.estimating.leap_record import (
+    FIRST_S,
+    HORIZON_S,
+    LeapRecord,
+    close_leaps,
+    open_leaps,
+)
 from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.estimating.runs import find_level_before_run
+
+_FEW: Final = 4.0
+"""Samples before a run that hardly make a level. Fewer: what leapt in a fleet's first minutes
+counts too large; more: what the first sample has by chance counts."""
+
+
+class Expected(NamedTuple):
+    """(m,) columns of the bundles of `Estimates`."""
+
+    level: Floats
+    """With the levels before leaps that may pass."""
+    passing: Bools
+    """Whose leap may pass."""
+    recurring: Bools
+    """Whose leap's like came back."""
 
 
 def record_leaps(
@@ -16,46 +40,73 @@ def record_leaps(
 ) -> LeapRecord:
     """The record after a round that turned the estimates ``before`` into ``after``; the fleet is
     known since ``since_ms``."""
+    if not len(before.keys):
+        return past
     past = _open(past, before, after, now_ms)
+    ends = past.ends_first_burst(now_ms, since_ms)
+    past = past.without(ends, since_ms, now_ms) if ends.any() else past
     at, here = locate_keys(after, past.keys)
-    here &= ~past.ends_first_burst(now_ms, since_ms)
     return close_leaps(past, here, _returned(past, after.level[at]), now_ms)
 
 
-def expect_levels(
-    record: LeapRecord, estimates: Estimates, now_ms: int, since_ms: int
-) -> tuple[Floats, Bools]:
-    """(m,) levels with those before leaps that may pass, and which bundles these are; the fleet is
-    known since ``since_ms``."""
+def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int, since_ms: int) -> Expected:
+    """What is expected of the bundles; the fleet is known since ``since_ms``."""
     level, passing = estimates.current, np.zeros(len(estimates.keys), np.bool_)
-    young = record.young(now_ms, since_ms)
+    common = are_bursts_common(record, len(level), now_ms, since_ms)
+    # If most leaps pass, one passes however long it has lasted, until some tell how long they do.
+    young = record.young(now_ms, since_ms, HORIZON_S if common else FIRST_S)
+    recurring = np.zeros_like(passing)
     if not young.any():
-        return level, passing
-    at, here = locate_keys(estimates, record.keys[young])
+        return Expected(level, passing, recurring)
+    at, here = locate_keys(estimates, record.keys)
+    here &= young
     level = level.copy()
-    level[at[here]] = record.before[young][here]
+    level[at[here]] = record.before[here]
     passing[at[here]] = True
-    return level, passing
+    recurring[at[here & record.recurring(now_ms)]] = True
+    return Expected(level, passing, recurring)
 
 
 def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
-    """The record with the leaps of this round."""
-    if not len(before.keys):
-        return past
+    """The record with the leaps of this round, and with what all others' levels changed by: where
+    many leap, all others' parts of the traffic change."""
     at, here = locate_keys(before, after.keys)
     old = before.age[at]
     leapt = here & np.isfinite(after.age) & (after.age <= old) & (after.at_ms != before.at_ms[at])
+    if not (len(past.keys) or leapt.any()):
+        return past
+    open_at, there = locate_keys(after, past.keys)
+    others = here & ~leapt
+    others[open_at[there]] = False
+    scale = _find_change(before.level[at][others], after.level[others])
+    past = past.rescale(scale)
     # A bundle that leaps on, or back, is in the record already.
     rows = np.flatnonzero(leapt)
     rows = rows[~np.isin(after.keys[rows], past.keys)]
     if not rows.size:
         return past
-    levels = (find_level_before_run(before)[at[rows]], after.level[rows])
-    # A shift is found some samples late where outliers are common, or may be.
-    was = at[rows]
+    was, early = at[rows], after.first[rows] < 0
     run = np.where(before.up[was] > before.down[was], before.rising[was], before.falling[was])
+    few = early | (before.weight[was] - run < _FEW)
+    earlier = scale * _find_level_before(before, was, few, after.level[rows])
+    # A shift is found some samples late where outliers are common, or may be.
+    run = np.where(early, after.age[rows], run)
     late_ms = (run * (after.at_ms[rows] - before.at_ms[was])).astype(np.int64)
-    return open_leaps(past, after.keys[rows], levels, now_ms - late_ms)
+    return open_leaps(past, after.keys[rows], (earlier, after.level[rows]), now_ms - late_ms)
+
+
+def _find_level_before(before: Estimates, at: Ints, few: Bools, after: Floats) -> Floats:
+    """(j,) levels before the leaps of the rows ``at``. Of ``few`` samples some may follow the leap:
+    then the first one counts, if it is further from the levels ``after``."""
+    level, first = find_level_before_run(before)[at], before.first[at]
+    first = np.where(few & (first > 0), first, level)
+    return np.where(after > level, np.minimum(level, first), np.maximum(level, first))
+
+
+def _find_change(before: Floats, after: Floats) -> float:
+    """The factor from what bundles carried together before to what they do now; 1 of none."""
+    known, now = float(before.sum()), float(after.sum())
+    return now / known if known > 0 and now > 0 else 1.0
 
 
 def _returned(leaps: LeapRecord, level: Floats) -> Bools:

@@ -12,7 +12,7 @@ from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.load_model.estimating.lags import find_believed_part, widen
 from trimtab.load_model.estimating.noise_memory import MOST, remaining, true_variance
 from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
-from trimtab.load_model.odds import DRIFT, together
+from trimtab.load_model.odds import DRIFT, is_event
 
 Keys = NDArray[np.uint64]
 
@@ -22,9 +22,14 @@ waits; higher: noise is acted on."""
 _JUST: Final = 7.0
 """Samples for which leaps are one event, in which the target alone counts. Lower: a plan for it
 waits; higher: noise is acted on."""
-_EARLIER: Final = 9
-"""Times as many samples in which leaps are counted: an hour of minutes. Fewer: leaps that come one
-by one are an event when some of them meet; more: a fleet that has come to rest misses events."""
+_EARLIER: Final = 8
+"""Times as many samples before them in which leaps are counted: with them an hour of minutes.
+Fewer: leaps that come one by one are an event when some of them meet; more: a fleet that has come
+to rest misses events."""
+_UNFOUND: Final = 6.0
+"""A fleet's first samples, in which no leap is found: noise has to be known, and a leap takes a few
+samples. Lower: in a young fleet leaps that come one by one seem to be an event; higher: events of a
+young fleet are found one bundle at a time."""
 JOINED: Final = 4.0
 """Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
 higher: noise long after an event counts as a level shift."""
@@ -84,9 +89,12 @@ class Estimates:
     """What samples have beyond ``level`` on average, in parts of it."""
     growing: Floats = field(default_factory=_none)
     """The part of ``behind`` that counts, as noise does not explain it."""
+    first: Floats = field(default_factory=_none)
+    """Share in the first sample of a young fleet; below 0 if a leap since then has just been found,
+    and 0 once it is kept no longer (`trimtab.load_model.estimating.early_leaps`)."""
 
     def __post_init__(self) -> None:
-        # State from before ages, or memories, were kept has none.
+        # State from before ages, memories, or first samples were kept has none.
         if len(self.age) != len(self.keys):
             object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
         if len(self.memory) != len(self.keys):
@@ -94,6 +102,8 @@ class Estimates:
         if len(self.growing) != len(self.keys):
             object.__setattr__(self, "behind", np.zeros(len(self.keys)))
             object.__setattr__(self, "growing", np.zeros(len(self.keys)))
+        if len(self.first) != len(self.keys):
+            object.__setattr__(self, "first", np.zeros(len(self.keys)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Estimates) and all(
@@ -163,23 +173,26 @@ class Estimates:
 
     @property
     def event(self) -> bool:
-        """Whether more bundles have just leapt together than outliers explain, or than leap in as
-        many samples at any other time, once there was another time."""
-        usual = self._usually_struck
-        if usual is None:
-            return False
-        return self.struck >= together(max(self.outlying.expected(_JUST), usual))
+        """Whether more bundles have just leapt together than chance brings together."""
+        return self.count_event(np.ones(len(self.keys), np.bool_)) > 0
+
+    def count_event(self, believed: Bools) -> int:
+        """How many of the (m,) ``believed`` bundles have just leapt, if that is an event: more than
+        outliers explain, and than leap at other times, as far as these are known; else 0."""
+        count = int(np.count_nonzero(believed & (self.age <= _JUST)))
+        expected = self.outlying.expected(_JUST)
+        return count if is_event(count, *self._leapt_earlier, expected) else 0
 
     @property
-    def _usually_struck(self) -> float | None:
-        """How many bundles leapt in as many samples, the median of the last hour or so: an earlier
-        event is none of them; None while there were no more samples."""
-        windows = int(min(self.seen.max(initial=0.0) / _JUST, _EARLIER)) - 1
-        if windows < 1:
-            return None
+    def _leapt_earlier(self) -> tuple[float, float]:
+        """How many bundles leapt in the last hour or so before these samples, and how many times
+        as long that is; an earlier event is none of them: the median counts."""
+        samples = float(self.seen.max(initial=0.0)) - _UNFOUND - _JUST
+        times = min(max(samples, 0.0) / _JUST, float(_EARLIER))
+        windows = max(int(times), 1)
         leapt = self.age[(self.age > _JUST) & (self.age <= _JUST * (windows + 1))]
         counts = np.bincount(np.ceil(leapt / _JUST).astype(np.int64) - 2, minlength=windows)
-        return float(np.median(counts))
+        return float(np.median(counts)) * windows, min(times, float(windows))
 
     @property
     def chance(self) -> Floats:

@@ -17,6 +17,9 @@ import numpy as np
 
 from trimtab.arrays import Floats
 
+LEAP: Final = 0.4
+"""Change of the logarithm, a factor of 1.5, above which a shift is a leap. Lower: a wave leaps
+again and again; higher: events of smaller factors are found one bundle at a time."""
 _MOST: Final = 20.0
 """The most samples that a level counts as. Lower: an event teaches little; higher: later samples
 hardly change the level."""

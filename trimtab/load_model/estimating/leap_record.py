@@ -8,20 +8,23 @@ wait     = twice the shortest age beyond which no more leaps returned than laste
            longest bursts are rare, and few of them are known
 Leaps that begin together count as one. A leap younger than the wait is a burst that may pass. In a
 fleet whose leaps last there is no wait; where no more have lasted than returned, leaps up that come
-one by one wait for a quarter of an hour. Leaps that begin together, more of them than come so close
-by chance, are an event: chance is what the fleet's other leaps show, over the time it is known.
+one by one wait for a quarter of an hour. What leapt before and came back waits for twice as long as
+that took (`trimtab.load_model.estimating.passed_leaps`). Leaps that begin together, more of them
+than come so close by chance, are an event: chance is what the fleet's other leaps show, as far as
+they tell in the time it is known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Keys
-from trimtab.load_model.odds import together
+from trimtab.load_model.estimating.passed_leaps import PassedLeaps
+from trimtab.load_model.odds import is_event
 
 EDGES_S: Final = (0.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
 """From when (s) each count of returned leaps is; a wait is the edge of one."""
@@ -37,7 +40,7 @@ bursts are answered before their nature is known."""
 _CLOSE_S: Final = 75.0
 """Time within which leaps begin together: a round, and what reports differ by. Shorter: an
 event seems to be single leaps; longer: bursts that happen to meet seem to be an event."""
-_FIRST_S: Final = 900.0
+FIRST_S: Final = 900.0
 """Age (s) at which a leap up that comes by itself is believed while no more have lasted than
 returned: one of unknown kind is as likely as not to last as long again as it has lasted. Shorter:
 the first bursts and backups of a fleet are answered; longer: what gets busier for good is answered
@@ -71,12 +74,21 @@ class LeapRecord:
     lasted: float = 0.0
     at_ms: int = 0
     """When the counts were last faded."""
+    passed: PassedLeaps = field(default_factory=PassedLeaps)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LeapRecord) and all(
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in LeapRecord.__dataclass_fields__
         )
+
+    @property
+    def up(self) -> Bools:
+        """(k,) whether the open leaps are up; of those that are believed, ``before`` may be what
+        they are now (`trimtab.load_model.resources.excess`)."""
+        before = np.where(self.before == self.after, 0.0, self.before)
+        up: Bools = self.after > before
+        return up
 
     @property
     def wait_s(self) -> float:
@@ -92,13 +104,20 @@ class LeapRecord:
         """Whether more leaps have lasted than returned."""
         return self.lasted > sum(self.returned)
 
-    def young(self, now_ms: int, since_ms: int = 0) -> Bools:
-        """(k,) whether each open leap may still pass; the fleet is known since ``since_ms``."""
+    def young(self, now_ms: int, since_ms: int = 0, first_s: float = FIRST_S) -> Bools:
+        """(k,) whether each open leap may still pass; the fleet is known since ``since_ms``, and a
+        leap up that comes by itself waits for ``first_s``."""
         watched_s = min((now_ms - since_ms) / 1000.0, HORIZON_S)
-        first = (self.after > self.before) & ~self.in_event(watched_s) & (not self.trusted)
-        wait_s = np.maximum(self.wait_s, np.where(first, _FIRST_S, 0.0))
+        first = self.up & ~self.in_event(watched_s) & (not self.trusted)
+        wait_s = np.maximum(self.wait_s, np.where(first, first_s, 0.0))
         young: Bools = now_ms - self.since_ms < 1000.0 * wait_s
-        return young
+        return young | self.recurring(now_ms)
+
+    def recurring(self, now_ms: int) -> Bools:
+        """(k,) whether the like of each open leap came back, and this one may, too."""
+        wait_s = np.minimum(2 * self.passed.lasted_of(self.keys, self.up), HORIZON_S)
+        recurring: Bools = now_ms - self.since_ms < 1000.0 * wait_s
+        return recurring
 
     def ends_first_burst(self, now_ms: int, since_ms: int) -> Bools:
         """(k,) whether each open leap led down from a level that was known, in a fleet known since
@@ -109,16 +128,50 @@ class LeapRecord:
         return ends
 
     def in_event(self, watched_s: float) -> Bools:
-        """(k,) whether each open leap began with more others than come so close by chance, or soon
-        after such leaps."""
-        times, at, counts = np.unique(self.since_ms, return_inverse=True, return_counts=True)
-        later_s = (times[None, :] - times[:, None]) / 1000.0
-        close = ((later_s >= 0) & (later_s <= _CLOSE_S)) @ counts
-        usual = (len(self.keys) - close) * _CLOSE_S / max(watched_s - _UNFOUND_S, _CLOSE_S)
-        begins = close >= np.array([together(each) for each in usual.tolist()])
-        belongs = np.any(begins[:, None] & (later_s >= 0) & (later_s <= _JOINING_S), axis=0)
-        in_event: Bools = np.asarray(belongs)[at.reshape(-1)]
+        """(k,) whether each open leap began with more others in its direction than come so close by
+        chance, or soon after such leaps: where bursts overlap, some end as others begin."""
+        in_event = np.zeros(len(self.keys), np.bool_)
+        times = (watched_s - _UNFOUND_S) / _CLOSE_S - 1.0
+        for alike in (self.up, ~self.up):
+            in_event[alike] = _find_events(self.since_ms[alike], times)
         return in_event
+
+    def rescale(self, factor: float) -> LeapRecord:
+        """The record with levels that all other bundles' have changed by."""
+        return replace(self, before=self.before * factor, after=self.after * factor)
+
+    def hand_down(self, parents: Keys, children: Keys, parts: Floats) -> LeapRecord:
+        """The record with (j,) ``children`` in the place of what was split; a leap of their parent
+        is one of each, of its part of the load."""
+        at, left = np.searchsorted(self.keys, parents), ~np.isin(self.keys, parents)
+        order = np.argsort(np.concatenate((self.keys[left], children)))
+
+        def join(column: Floats) -> Floats:
+            return np.concatenate((column[left], column[at] * parts))[order]
+
+        return replace(
+            self,
+            keys=np.concatenate((self.keys[left], children))[order],
+            before=join(self.before),
+            after=join(self.after),
+            since_ms=np.concatenate((self.since_ms[left], self.since_ms[at]))[order],
+            worth=join(self.worth),
+        )
+
+    def without(self, ended: Bools, since_ms: int, now_ms: int) -> LeapRecord:
+        """The record without (k,) leaps that ``ended`` the burst in which what leapt was first
+        seen, ``since_ms``; it passed, unless it was seen for as long as what lasts."""
+        left, burst_s = ~ended, (self.since_ms - since_ms) / 1000.0
+        short = ended & (burst_s < HORIZON_S)
+        return replace(
+            self,
+            keys=self.keys[left],
+            before=self.before[left],
+            after=self.after[left],
+            since_ms=self.since_ms[left],
+            worth=self.worth[left],
+            passed=self.passed.note(self.keys[short], burst_s[short], self.keys[:0], now_ms),
+        )
 
 
 def open_leaps(
@@ -142,6 +195,7 @@ def open_leaps(
         returned=past.returned,
         lasted=past.lasted,
         at_ms=past.at_ms or int(since_ms.max()),
+        passed=past.passed,
     )
 
 
@@ -161,6 +215,7 @@ def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> Leap
     counts = np.bincount(bins.clip(0), past.worth[back], len(EDGES_S))
     returned = kept * np.array(past.returned) + counts
     left = here & ~back & ~lasted
+    lasted_s = np.where(past.up, age_s, -age_s)[back]
     return LeapRecord(
         keys=past.keys[left],
         before=past.before[left],
@@ -170,4 +225,18 @@ def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> Leap
         returned=tuple(returned.tolist()),
         lasted=kept * past.lasted + float(past.worth[lasted].sum()),
         at_ms=now_ms,
+        passed=past.passed.note(past.keys[back], lasted_s, past.keys[lasted], now_ms),
     )
+
+
+def _find_events(since_ms: Ints, times: float) -> Bools:
+    """(k,) which leaps that began at ``since_ms`` are part of an event, in a fleet watched for so
+    many ``times`` as long besides as what begins together takes."""
+    began_ms, at, counts = np.unique(since_ms, return_inverse=True, return_counts=True)
+    later_s = (began_ms[None, :] - began_ms[:, None]) / 1000.0
+    close = ((later_s >= 0) & (later_s <= _CLOSE_S)) @ counts
+    k = len(since_ms)
+    begins = np.array([is_event(some, k - some, times) for some in close.tolist()], np.bool_)
+    belongs = np.any(begins[:, None] & (later_s >= 0) & (later_s <= _JOINING_S), axis=0)
+    found: Bools = np.asarray(belongs)[at.reshape(-1)]
+    return found

@@ -18,10 +18,12 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimating.drifts import find_drifts
+from trimtab.load_model.estimating.early_leaps import find_early_leaps, keep_first
 from trimtab.load_model.estimating.estimates import JOINED, Estimates, Samples
-from trimtab.load_model.estimating.events import Leaps, draw_leaps
+from trimtab.load_model.estimating.events import LEAP, Leaps, draw_leaps
 from trimtab.load_model.estimating.noise import Noise, count_outliers, learn_noise
 from trimtab.load_model.estimating.noise_memory import STEADY
+from trimtab.load_model.estimating.outlying import FAR, counted_samples
 from trimtab.load_model.estimating.rows import rescale
 from trimtab.load_model.estimating.runs import Runs, find_level_before_run, follow_runs
 from trimtab.load_model.odds import TOGETHER, bound_in_event, together
@@ -31,9 +33,6 @@ _RECENT_MS: Final = 60_000
 refresh it (Pulsar every 60 s)."""
 _TINY: Final = 1e-3
 """A part of the average share, added to each share: changes of bundles below it hardly count."""
-_LEAP: Final = 0.4
-"""Change of the logarithm, a factor of 1.5, above which a shift is a leap. Lower: a wave leaps
-again and again; higher: events of smaller factors are found one bundle at a time."""
 _NOTHING: Final = 1e-9
 """A share of all traffic too small to divide by."""
 
@@ -81,8 +80,9 @@ def add_sample(
         outliers=count_outliers(old, found.z, news),
         behind=np.where(shifted, 0.0, behind),
         growing=old.growing,
+        first=np.where(shifted, 0.0, keep_first(old, shares) * scale),
     )
-    return known.follow_growth()
+    return find_early_leaps(known).follow_growth()
 
 
 def _scale(level: Floats, shares: Floats, others: Bools) -> float:
@@ -169,10 +169,10 @@ class _Shifts(NamedTuple):
 def _find_shifts(old: Estimates, found: _Compared, believed: _Believed, bound: float) -> _Shifts:
     limited = np.clip(found.z, -believed.limit, believed.limit)
     runs = follow_runs(old, limited, believed.shares, found.news)
-    leap = found.news & (np.abs(found.residual) > _LEAP)
-    struck = old.leaping + int(np.count_nonzero(leap & runs.beyond(bound)))
-    if struck >= together(old.outlying.expected(JOINED)):
-        bound = bound_in_event(len(found.shares), struck)
+    leap = found.news & (np.abs(found.residual) > LEAP)
+    struck, at_once = _count_struck(old, found, believed, leap, runs.beyond(bound))
+    if at_once or struck >= together(old.outlying.expected(JOINED)):
+        bound = bound_in_event(len(found.shares), max(struck, at_once))
     shifted = found.news & runs.beyond(bound)
     leapt = shifted & leap
     level, length = runs.mean(bound)
@@ -184,3 +184,14 @@ def _find_shifts(old: Estimates, found: _Compared, believed: _Believed, bound: f
         drawn, worth[rows] = draw_leaps(Leaps(*(each[rows] for each in columns)))
         level[rows] = np.clip(drawn - found.tiny, 0.0, 1.0)
     return _Shifts(runs, shifted, leapt, level, length, worth)
+
+
+def _count_struck(
+    old: Estimates, found: _Compared, believed: _Believed, leap: Bools, beyond: Bools
+) -> tuple[int, int]:
+    """How many bundles have leapt within a few samples, and how many seem to now, if that is an
+    event: where one sample is no level shift, the same one of many is."""
+    struck = old.leaping + int(np.count_nonzero(leap & beyond))
+    far = leap & (np.abs(found.z) > FAR) & (counted_samples(old.seen) > 0)
+    at_once = int(np.count_nonzero(far & np.isfinite(believed.limit)))
+    return struck, at_once if at_once >= together(old.outlying.expected(1.0)) else 0

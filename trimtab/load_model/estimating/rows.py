@@ -50,4 +50,5 @@ def rescale(some: Estimates, factor: Floats | float) -> Estimates:
         rise=some.rise * factor,
         fall=some.fall * factor,
         last=some.last * factor,
+        first=some.first * factor,
     )

@@ -1,0 +1,60 @@
+"""Leaps that came back, by what leapt: a job that runs every hour leaps every hour.
+
+What leapt and came back is expected to do so again: the next leap in the same direction waits for
+twice as long as the last one lasted. That is known of each bundle, or broker, by itself, whatever
+the fleet's other leaps do, and of many that leap together too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.estimating.estimates import Keys
+
+_REMEMBERED_MS: Final = 2 * 86_400_000
+"""Time for which a leap that came back is remembered. Shorter: a daily job is answered every day;
+longer: what gets busier for good after it once did for a while is answered late."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassedLeaps:
+    """(k,) columns, ascending by ``keys``: the last leap of each that came back."""
+
+    keys: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
+    lasted_s: Floats = field(default_factory=lambda: np.zeros(0))
+    """How long it lasted; below 0 of a leap down."""
+    at_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """When it came back."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PassedLeaps) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in PassedLeaps.__dataclass_fields__
+        )
+
+    def lasted_of(self, keys: Keys, up: Bools) -> Floats:
+        """(k,) how long (s) the last leap in the same direction lasted; 0 if none came back."""
+        if not len(self.keys):
+            return np.zeros(len(keys))
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        lasted_s = np.where(up, self.lasted_s[at], -self.lasted_s[at])
+        lasted: Floats = np.where(self.keys[at] == keys, np.maximum(lasted_s, 0.0), 0.0)
+        return lasted
+
+    def note(self, keys: Keys, lasted_s: Floats, lasting: Keys, now_ms: int) -> PassedLeaps:
+        """With further leaps that came back now, without what leapt for good (``lasting``)."""
+        kept = self.at_ms >= now_ms - _REMEMBERED_MS
+        kept &= ~np.isin(self.keys, np.concatenate((keys, lasting)))
+        if not len(keys) and kept.all():
+            return self
+        joined = np.concatenate((self.keys[kept], keys))
+        order = np.argsort(joined)
+        return PassedLeaps(
+            joined[order],
+            np.concatenate((self.lasted_s[kept], lasted_s))[order],
+            np.concatenate((self.at_ms[kept], np.full(len(keys), now_ms, np.int64)))[order],
+        )
