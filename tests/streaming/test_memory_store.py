@@ -81,6 +81,14 @@ def test_nothing_stored_is_an_empty_memory() -> None:
     assert MemoryStore({}).load() == (Memory(), False)
 
 
+def test_before_the_first_round_nothing_is_learnt() -> None:
+    state = Kept()
+    store, _ = state.store()
+    store.load()
+    store.save(memory(2), None)
+    assert whole(state) == memory(2)
+
+
 def test_a_batch_without_a_round_leaves_what_rounds_have_learnt() -> None:
     state = Kept()
     store, _ = state.store()
