@@ -61,10 +61,9 @@ class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
     bootstrap: str = Field(default="127.0.0.1:9092", min_length=1)
     starting_offsets: Literal["earliest", "latest"] = "earliest"
     fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
-    max_offsets_per_trigger: int | None = Field(default=None, gt=0)
-    """Most reports in a batch. None: what the fleet of `size` sends in five seconds. Low: a backlog
-    takes long; high: a batch takes long, and what came meanwhile waits for it; it may outgrow
-    memory."""
+    max_offsets_per_trigger: int = Field(default=2_000, gt=0)
+    """Most reports in a batch. Low: a backlog takes long; high: a batch takes long, and what came
+    meanwhile waits for it; it may outgrow memory."""
     security: KafkaSecurity = PLAINTEXT
     given_options: dict[str, str] = Field(default={}, alias="options", repr=False)
     given_client: dict[str, str] = Field(default={}, alias="client", repr=False)

@@ -141,7 +141,7 @@ class QueryRunner:
     def _start(self) -> StreamingQuery:
         decided = rows(
             self._spark,
-            source_of(self._config),
+            source_of(self._config.kafka),
             self._config.intake_settings(),
             self._config.round_settings(),
         )

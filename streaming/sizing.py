@@ -24,8 +24,6 @@ log = structlog.get_logger()
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
-_FEWEST_REPORTS: Final = 2_000
-"""Two seconds' work of two cores. Fewer: a backlog takes long; more: a lost lease waits longer."""
 _CGROUP: Final = Path("/sys/fs/cgroup/memory.max")
 """A container's limit; "max" for none."""
 
@@ -47,12 +45,6 @@ class Size(BaseModel, extra="forbid"):
     def heap(self) -> str:
         """The heap in Java's notation."""
         return f"{self.heap_mib}m"
-
-    @property
-    def reports(self) -> int:
-        """The most reports in a batch: what such a fleet sends in five seconds if each broker
-        reports every ten, but no fewer than are worth a batch's fixed cost."""
-        return max(_FEWEST_REPORTS, self.brokers // 2)
 
     @property
     def whole_mib(self) -> int:

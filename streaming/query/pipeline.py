@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
-from streaming.config import JobConfig
+from streaming.config import KafkaConfig
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
 from streaming.query.decoding import PARCELS, decode_batches
@@ -25,14 +25,13 @@ _RECORDS: Final = 10
 owns what; more: a batch takes longer."""
 
 
-def source_of(config: JobConfig) -> KafkaSource:
+def source_of(kafka: KafkaConfig) -> KafkaSource:
     """Return the job's Kafka source."""
-    kafka = config.kafka
     return KafkaSource(
         kafka.bootstrap,
         kafka.starting_offsets,
         kafka.fetch_wait_ms,
-        kafka.max_offsets_per_trigger or config.size.reports,
+        kafka.max_offsets_per_trigger,
         kafka.options,
     )
 

@@ -36,7 +36,7 @@ def start_spark(config: SparkConfig, *, verbose: bool = False) -> SparkSession:
 
 def check_connector(spark: SparkSession, config: JobConfig) -> None:
     """Raise NotReady unless Spark reads from Kafka: it has its own client with its own options."""
-    source = source_of(config)
+    source = source_of(config.kafka)
     try:
         source.sample(spark, keys.CONTROL)
     except (PySparkException, Py4JError) as error:

@@ -9,8 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from sinks.exposition import Exposition
-from streaming.config import JobConfig, KafkaConfig, SparkConfig
-from streaming.query.pipeline import for_records, source_of
+from streaming.config import JobConfig, SparkConfig
 from streaming.sizing import Size, SizeWatch, find_shortage, machine_mib
 from tests.support.demo_rounds import record
 
@@ -26,21 +25,6 @@ def test_a_larger_fleet_gets_more() -> None:
     config = JobConfig(size=Size(brokers=10_000, bundles=1_000_000))
     assert config.sized_spark().driver_memory == "2370m"
     assert config.size.whole_mib == 5623
-
-
-@pytest.mark.parametrize(("brokers", "reports"), [(1_000, 2_000), (4_000, 2_000), (10_000, 5_000)])
-def test_a_larger_fleet_has_larger_batches(brokers: int, reports: int) -> None:
-    config = JobConfig(size=Size(brokers=brokers))
-    assert source_of(config).max_offsets == reports
-
-
-def test_a_batch_has_more_records_than_reports() -> None:
-    assert for_records(source_of(JobConfig())).max_offsets == 20_000
-
-
-def test_a_batch_that_is_set_stays_so_large() -> None:
-    kafka = KafkaConfig(max_offsets_per_trigger=7)
-    assert source_of(JobConfig(kafka=kafka, size=Size(brokers=10_000))).max_offsets == 7
 
 
 def test_a_heap_that_is_named_stays() -> None:
