@@ -12,11 +12,9 @@ from trimtab.ownership import WITHOUT_OWNER, Event, State
 from trimtab.wire.command import LARGEST, Command
 
 
+# Without gc: no record refers to itself, and a round holds a million of them.
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Who owns a bundle. ``since`` is Redis TIME in epoch milliseconds.
-
-    No record refers to itself, so the garbage collector need not walk a million of them.
-    """
+    """Who owns a bundle. ``since`` is Redis TIME in epoch milliseconds."""
 
     state: State
     epoch: Epoch
