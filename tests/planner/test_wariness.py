@@ -12,8 +12,7 @@ from tests.planner.fleets import Carried, ground_of
 from tests.planner.views import INTERVAL_MS, carrying, later
 from tests.support.clusters import NOW_MS
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.repeated import Shifts, note_shifts
-from trimtab.load_model.wariness import Made, find_tolerated_range, note_plan, unrest_of
+from trimtab.load_model.wariness import find_tolerated_range, note_plan, unrest_of
 from trimtab.planner import shed
 from trimtab.planner.outlook import Prospect
 from trimtab.planner.pools import Pool
@@ -21,7 +20,6 @@ from trimtab.planner.search.floor import floor_of
 from trimtab.planner.trigger import aim, widest
 from trimtab.settings import Settings
 
-HOUR_MS = 3_600_000
 SKEWED = carrying({"a": [("t/n", 0.01)] * 60, "b": [("t/n", 0.01)] * 20})
 
 
@@ -74,42 +72,7 @@ def test_corrections_of_one_plan_count_less_and_less_and_a_swing_counts_each_tim
 
 def _planned(past: PlannerHistory, moves: int, minute: int, settings: Settings) -> PlannerHistory:
     now_ms = NOW_MS + minute * INTERVAL_MS
-    made = Made(moves, {"a": -0.01 * moves, "b": 0.01 * moves})
-    return note_plan(past, made, unrest_of(past, now_ms), settings, now_ms)
-
-
-@pytest.mark.parametrize(
-    ("hours", "unrest"),
-    [
-        pytest.param(["ab", "ba", "ab", "ba"], 4.0, id="a load swings"),
-        pytest.param(["ab", "cd", "ef", "gh"], 1.0, id="now one bundle steps, now another"),
-        pytest.param(["ab", "ac", "ad"], 2.0, id="one broker gives each time: half of each plan"),
-    ],
-)
-def test_plans_for_the_same_brokers_make_the_next_one_wait(hours: list[str], unrest: float) -> None:
-    """Each takes 5 points from one broker to another."""
-    history = PlannerHistory()
-    for hour, pair in enumerate(hours):
-        now_ms, made = NOW_MS + hour * HOUR_MS, Made(2, {pair[0]: -0.05, pair[1]: 0.05})
-        history = note_plan(history, made, unrest_of(history, now_ms), Settings(), now_ms)
-    assert history.unrest == pytest.approx(unrest, rel=0.15)
-
-
-def test_of_a_plan_twice_as_large_a_day_later_an_eighth_is_repeated() -> None:
-    shifts, _ = note_shifts(Shifts(), {"a": -0.1, "b": 0.1}, NOW_MS)
-    _, repeated = note_shifts(shifts, {"a": 0.2, "b": -0.2}, NOW_MS + 24 * HOUR_MS)
-    assert repeated == pytest.approx(0.125)
-
-
-def test_what_was_planned_for_other_brokers_is_forgotten_when_one_comes() -> None:
-    history = PlannerHistory()
-    for minute in range(2):
-        _, history = shed(later(SKEWED, minute), history, Settings())
-    assert history.shifts.moved
-    joined = carrying({"a": [("t/n", 0.01)] * 60, "b": [("t/n", 0.01)] * 20, "c": []})
-    only_shown = Settings().changed({"round.observe_only": True})
-    _, history = shed(later(joined, 2), history, only_shown)
-    assert history.shifts == Shifts()
+    return note_plan(past, moves, unrest_of(past, now_ms), settings, now_ms)
 
 
 def test_bursts_that_pass_are_left_alone() -> None:

@@ -239,9 +239,9 @@ def test_a_load_that_swings_is_not_chased() -> None:
     assert told.rule == Rest.SWINGING
     assert told.why == (
         "a at 57.0 % and b at 50.0 % are 7.0 points apart, more than the 5.0 points of "
-        "planner.target; up to 12.5 points are left alone because there were 3.0 recent plans for "
-        "the same brokers, and a load that swings is not chased; its expected usage, 50.0 % before "
-        "the plan, is number 2 of 2; its newest report says 50.0 %"
+        "planner.target; up to 12.5 points are left alone because there were 3.0 recent plans, and "
+        "a load that swings is not chased; its expected usage, 50.0 % before the plan, is number 2 "
+        "of 2; its newest report says 50.0 %"
     )
     setting, _, then = nearest(told)
     assert setting == "planner.target"

@@ -9,7 +9,6 @@ from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.falls import Highs
 from trimtab.load_model.fleet_change import FleetChange
-from trimtab.load_model.repeated import Shifts
 from trimtab.load_model.resources.costs import Costs
 from trimtab.load_model.resources.needs import Needs
 
@@ -44,14 +43,12 @@ class PlannerHistory:
     strays: dict[str, float] = field(default_factory=dict)
     """Broker to the standard deviation of a report's unexplained usage around that average."""
     unrest: float = 0.0
-    """Number of recent plans for the same brokers at ``planned_ms``; each counts half as much after
-    half a day (`trimtab.load_model.wariness`)."""
+    """Number of recent plans at ``planned_ms``; each counts half as much after half a day
+    (`trimtab.load_model.wariness`)."""
     planned_ms: int = 0
     """When the last of them was made."""
     counted: float = 0.0
     """What the last of them counted (`trimtab.load_model.wariness`)."""
-    shifts: Shifts = field(default_factory=Shifts)
-    """What recent plans did to brokers."""
     swing: int = 0
     """Moves of the last of them."""
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)

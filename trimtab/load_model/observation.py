@@ -29,7 +29,6 @@ from trimtab.load_model.in_transit import find_arriving
 from trimtab.load_model.lineage import drop_ancestors, hand_down_leaps
 from trimtab.load_model.odds import bound
 from trimtab.load_model.passing_use import find_doubted, leave_out_own
-from trimtab.load_model.repeated import Shifts
 from trimtab.load_model.resources.excess import count_held
 from trimtab.load_model.resources.expect_reports import ByKey
 from trimtab.load_model.resources.learn_needs import Terms, learn_needs
@@ -66,7 +65,7 @@ def observe_fleet(
     """The fleet predicted from the view's reports, and the history that counts them."""
     if past.foreseen.keys() != set(view.brokers.names):
         # Plans for another set of brokers are no reason to leave this one as it is.
-        past = replace(past, unrest=0.0, shifts=Shifts())
+        past = replace(past, unrest=0.0)
     keys = identities(view.bundles.names)
     order = np.argsort(keys)
     traffic = traffic_of(view.bundles.stats)

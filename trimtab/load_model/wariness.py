@@ -1,26 +1,19 @@
-"""A load that swings is not chased: what plans count as, and how wide a range is accepted after.
-
-unrest = 1 for the first plan of about a day, and for each further one the part of it that is for
-         the brokers of earlier ones (`trimtab.load_model.repeated`)
-"""
+"""A load that swings is not chased: what plans count as, and how wide a range is accepted after."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.repeated import HALF_LIFE_MS, note_shifts
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
 
 _BALANCED: Final = AIMS["balanced"]
 _WIDENING: Final = 0.75
-"""The part of the target, of a balanced one at most, by which each recent plan for the same
-brokers widens what is accepted. Lower: a swinging load is chased; higher: a real skew after a plan
-stays."""
+"""The part of the target, of a balanced one at most, by which each recent plan widens what is
+accepted. Lower: a swinging load is chased; higher: a real skew after a plan stays."""
 _WIDEST: Final = 2.0
 """The most by which it widens, in the same unit: a balanced target then accepts what AvgShedder
 does. Lower: a swinging load is chased; higher: a load that grows for hours is left to AvgShedder's
@@ -29,33 +22,26 @@ _CALM: Final = AIMS["calm"]
 """The range beyond which nothing widens: what AvgShedder accepts at all times. Lower: a swinging
 load is chased; higher: under wide targets a range that swings is left wider than by AvgShedder, and
 plans that come too late for one swing are wrong for the next."""
+_HALF_LIFE_MS: Final = 12 * 3_600_000
+"""Time after which a plan counts half. Shorter: a daily swing is chased; longer: a fleet that was
+balanced yesterday stays skewed today."""
 
 
 def unrest_of(history: PlannerHistory, now_ms: int) -> float:
-    """The number of recent plans for the same brokers, faded to now."""
+    """The number of recent plans, faded to now."""
     elapsed_ms = max(now_ms - history.planned_ms, 0)
-    return float(history.unrest * 0.5 ** (elapsed_ms / HALF_LIFE_MS))
-
-
-class Made(NamedTuple):
-    """A plan that was made."""
-
-    moves: int
-    shifted: Mapping[str, float]
-    """Broker to the usage that it adds."""
+    return float(history.unrest * 0.5 ** (elapsed_ms / _HALF_LIFE_MS))
 
 
 def note_plan(
-    history: PlannerHistory, plan: Made, unrest: float, settings: Settings, now_ms: int
+    history: PlannerHistory, moves: int, unrest: float, settings: Settings, now_ms: int
 ) -> PlannerHistory:
-    """The history with a plan, after an ``unrest`` of recent ones."""
-    shifts, repeated = note_shifts(history.shifts, plan.shifted, now_ms)
-    history, weight = replace(history, shifts=shifts), _weigh(history, plan.moves, settings, now_ms)
-    if weight == 0:
+    """The history with a plan of so many moves, after ``unrest`` recent ones."""
+    counted = _count(history, moves, settings, now_ms)
+    if counted == 0:
         return history
-    counted = max(weight * repeated, 1.0 - unrest)
     return replace(
-        history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=plan.moves
+        history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=moves
     )
 
 
@@ -64,10 +50,10 @@ def rests_after_plan(history: PlannerHistory, settings: Settings, now_ms: int) -
     return now_ms - history.planned_ms < 1000 * settings.round.grace_period
 
 
-def _weigh(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
-    """How much a plan of so many moves, for the same brokers, adds to the unrest, from 0 to 1.
+def _count(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
+    """How much a plan of so many moves adds to the unrest, from 0 to 1.
 
-    One that begins after the cool-down of the last one counts as 1. Within it, a plan that
+    A plan that begins after the cool-down of the last one counts as 1. Within it, a plan that
     continues an unfinished one counts as 0; any other corrects the last plan, and counts as its
     moves over those of that one: corrections get smaller, and a load that swings does not.
     """

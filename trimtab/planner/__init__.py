@@ -24,7 +24,7 @@ from typing import Final
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
-from trimtab.load_model.wariness import Made, note_plan
+from trimtab.load_model.wariness import note_plan
 from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
@@ -65,11 +65,9 @@ def shed(
     for each in outlook.prospects:
         _plan_pool(draft, each, outlook.unrest, history)
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
-    shifted = _shifted(view.brokers.names, outlook.fleet, draft.fleet) if draft.steps else {}
     # A plan that is only shown, or is a first part, makes no later plan wait.
     if balancing and not outlook.fleet.first and not settings.round.observe_only:
-        made = Made(len(balancing), shifted)
-        history = note_plan(history, made, outlook.unrest, settings, view.now_ms)
+        history = note_plan(history, len(balancing), outlook.unrest, settings, view.now_ms)
         most = settings.round.max_moves or MOST_AT_ONCE
         cut = draft.cut or outlook.fleet.struck > 0 or len(draft.steps) >= most
         history = replace(history, cut=cut)
@@ -80,7 +78,7 @@ def shed(
         history = replace(
             history,
             sent=send_off(history.sent, moves, view.now_ms),
-            shifted=shifted,
+            shifted=_shifted(brokers, outlook.fleet, draft.fleet),
         )
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]

@@ -12,9 +12,8 @@ deviation      = that of the pair's difference in predicted usage, from the nois
                  how long it lasts (`trimtab.load_model.estimating.noise_memory`)
 k              = from the false-move rate (`trimtab.load_model.odds`)
 
-A swinging load is not chased: each plan but the first of about a day that is for the brokers of
-earlier ones makes the next one wait for a wider range, and aim at one, until a broker comes or
-goes.
+A swinging load is not chased: each plan but the first of about a day makes the next one wait for a
+wider range, and aim at one, until a broker comes or goes.
 """
 
 from __future__ import annotations

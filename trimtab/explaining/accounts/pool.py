@@ -121,9 +121,8 @@ class PoolAccount:
             f"{points(pair.accepted)} are left alone"
         )
         if pair.accepted <= find_tolerated_range(settings, unrest):
-            why += f" because there were {unrest:.1f} recent plans for the same brokers, and a "
-            why += "load that swings is not chased"
-            return Cause(Rest.SWINGING, why, nearest, self._figures)
+            why += f" because there were {unrest:.1f} recent plans, and a load that swings is not "
+            return Cause(Rest.SWINGING, f"{why}chased", nearest, self._figures)
         if self._outlook.fleet.limit:
             limit = percent(self._outlook.fleet.limit)
             why += f" because leaps of this fleet pass, and no broker is that far above {limit}"
