@@ -19,18 +19,20 @@ def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
     """The places of ``keys`` in the estimates, and which of them are present."""
     if np.array_equal(all_of.keys, keys):
         return np.arange(len(keys)), np.ones(len(keys), np.bool_)
-    if not len(all_of.keys):
-        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-    at = np.minimum(np.searchsorted(all_of.keys, keys), len(all_of.keys) - 1)
-    return at, all_of.keys[at] == keys
+    return _find(keys, all_of.keys)
 
 
 def are_among(some: Keys, keys: Keys) -> Bools:
     """(k,) which of ``some`` are among ``keys``, which ascend: `np.isin` would hash all of them."""
+    return _find(some, keys)[1]
+
+
+def _find(some: Keys, keys: Keys) -> tuple[Ints, Bools]:
+    """(k,) the places of ``some`` in ``keys``, which ascend, and which of them are there."""
     if not len(keys):
-        return np.zeros(len(some), np.bool_)
-    among: Bools = keys[np.minimum(np.searchsorted(keys, some), len(keys) - 1)] == some
-    return among
+        return np.zeros(len(some), np.int64), np.zeros(len(some), np.bool_)
+    at = np.minimum(np.searchsorted(keys, some), len(keys) - 1)
+    return at, keys[at] == some
 
 
 def join_rows(some: Estimates, others: Estimates) -> Estimates:
