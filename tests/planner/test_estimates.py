@@ -9,7 +9,7 @@ from random import Random
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.planner.noises import follow, noise
@@ -359,6 +359,17 @@ def test_a_fleet_without_traffic_tells_nothing(keys: list[int], times: int) -> N
     assert not known.chance.any()
 
 
+LEAPS_FROM_ALMOST_NOTHING: list[Round] = [
+    {0: 0.0, 1: 0.0, 5: 0.0, 3: 0.0, 4: 1.0},
+    {0: 0.0, 1: 1.0, 2: 0.0, 3: 0.0, 4: 0.0, 5: 0.0},
+    {0: 0.0, 1: 0.0, 2: 0.0, 4: 1.0},
+    {0: 0.0, 4: 1.0},
+    {4: 0.0, 0: 0.0, 1: 7.0194289383033884e-301, 3: 1068569939.0},
+    {4: 0.0, 0: 1.0},
+]
+
+
+@example(LEAPS_FROM_ALMOST_NOTHING)
 @given(familiar)
 def test_estimates_come_back_from_bytes_as_they_were(given: list[Round]) -> None:
     known = after(given)

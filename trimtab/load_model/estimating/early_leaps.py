@@ -51,6 +51,8 @@ def _find_age(known: Estimates) -> Floats:
     """(m,) samples since a leap from the first to the newest one that makes their average what it
     is."""
     whole = known.last - known.first
-    part = np.divide(known.level - known.first, whole, out=np.ones_like(whole), where=whole != 0)
-    age: Floats = np.maximum(np.rint(known.weight * np.clip(part, 0.0, 1.0)), 1.0)
+    lowest, highest = np.minimum(known.first, known.last), np.maximum(known.first, known.last)
+    since = np.clip(known.level, lowest, highest) - known.first
+    part = np.divide(since, whole, out=np.ones_like(whole), where=whole != 0)
+    age: Floats = np.maximum(np.rint(known.weight * part), 1.0)
     return age
