@@ -18,6 +18,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from sources.arrivals import Stored, take_arrivals
 from sources.shards import SHARDS, unpack_all
+from streaming.query.local_copies import LocalCopies
 from streaming.query.rows import spark_row
 from streaming.query.state import COLUMNS, StoredMapping
 from trimtab.intake.expiry import is_forgotten
@@ -42,7 +43,7 @@ class BrokerOperator(StatefulProcessor):
 
     def handleInputRows(
         self,
-        key: Any,  # noqa: ARG002 - Spark passes it by this name
+        key: Any,
         rows: Iterator[Any],
         timerValues: TimerValues,
     ) -> Iterator[SparkRow]:
@@ -51,7 +52,7 @@ class BrokerOperator(StatefulProcessor):
         yield from map(spark_row, parcel.letters)
         if not parcel.arrivals:
             return
-        stored, looks = self._load(), set[int]()
+        stored, looks = self._load(key[0]), set[int]()
         # In the order of time: brokers that report one after the other share a page.
         in_order = sorted(parcel.arrivals.items(), key=lambda each: each[1][0].appended_ms)
         for name, arrivals in in_order:
@@ -66,12 +67,12 @@ class BrokerOperator(StatefulProcessor):
 
     def handleExpiredTimer(
         self,
-        key: Any,  # noqa: ARG002 - Spark passes it by this name
+        key: Any,
         timerValues: TimerValues,
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002 - Spark passes it by this name
     ) -> Iterator[SparkRow]:
         now_ms = timerValues.getCurrentProcessingTimeInMs()
-        stored = self._load()
+        stored = self._load(key[0])
         # All of them first: what is read does not change meanwhile.
         for name, packed in {**stored.snapshots, **stored.latest}.items():
             if is_forgotten(packed, now_ms):
@@ -80,10 +81,10 @@ class BrokerOperator(StatefulProcessor):
         self._save()
         return iter(())
 
-    def _load(self) -> Stored:
+    def _load(self, shard: int) -> Stored:
         """What is stored of the shard's brokers, by ``cluster/broker``."""
-        pages = StoredMapping(self._pages)
-        self._read = [PackedPages(pages, LATEST), PackedPages(pages)]
+        pages, copies = StoredMapping(self._pages), LocalCopies.of("shards", shard)
+        self._read = [PackedPages(pages, LATEST, copies=copies), PackedPages(pages, copies=copies)]
         return Stored(*self._read)
 
     def _save(self) -> None:

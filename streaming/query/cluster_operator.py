@@ -13,6 +13,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from streaming.query.local_copies import LocalCopies
 from streaming.query.memory_store import MemoryStore
 from streaming.query.rows import spark_row
 from streaming.query.state import COLUMNS, StoredMapping
@@ -35,7 +36,6 @@ class ClusterOperator(StatefulProcessor):
             StoredMapping(handle.getMapState(name, *COLUMNS))
             for name in ("pages", "namespaces", "aside")
         )
-        self._store = MemoryStore(self._pages)
 
     def handleInputRows(
         self, key: Any, rows: Iterator[Any], timerValues: TimerValues
@@ -67,9 +67,12 @@ class ClusterOperator(StatefulProcessor):
             paged.save()
 
     def _load(self, name: str) -> Cluster:
+        copies = LocalCopies.of("clusters", name)
+        self._store = MemoryStore(self._pages, copies)
         memory, apart = self._store.load()
-        snapshots, latest = PackedPages(self._pages), PackedPages(self._pages, LATEST)
-        namespaces = PackedPages(self._pages, NAMESPACES, self._by_namespace)
+        snapshots = PackedPages(self._pages, copies=copies)
+        latest = PackedPages(self._pages, LATEST, copies=copies)
+        namespaces = PackedPages(self._pages, NAMESPACES, self._by_namespace, copies)
         self._paged = snapshots, latest, namespaces
         return Cluster(
             name,

@@ -15,9 +15,10 @@ what rounds have learnt each changes most.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from trimtab.state.copied_pages import CopiedPages
 from trimtab.state.memory import Learnt, Memory, set_apart
 from trimtab.wire.columns import compress, pack, unpack
 
@@ -37,51 +38,61 @@ class Head:
     """Its other pages."""
     learnt: int = 0
     """Pages of what its rounds have learnt."""
+    digests: dict[str, bytes] = field(default_factory=dict)
+    """Of these pages, by name; earlier versions had none."""
 
 
 class MemoryStore:
     """The memory of one cluster at a time: load it, then save it."""
 
-    def __init__(self, pages: MutableMapping[str, bytes]) -> None:
-        """``pages`` may have others too, whose names begin otherwise."""
-        self._pages = pages
+    def __init__(
+        self, pages: MutableMapping[str, bytes], copies: MutableMapping[str, bytes] | None = None
+    ) -> None:
+        """``pages`` may have others too, whose names begin otherwise. ``copies``: of all but the
+        first page."""
+        self._pages, self._copied = pages, CopiedPages(pages, copies)
         self._head = Head(b"")
-        self._more = self._learnt = b""
 
     def load(self) -> tuple[Memory, bool]:
         """The memory, and whether `recall` reads the rest of it."""
         stored = self._pages.get(_REST)
-        self._head, self._more, self._learnt = Head(b""), b"", b""
+        self._head = unpack(stored, Head) if stored else Head(b"")
         if not stored:
             return Memory(), False
-        self._head = unpack(stored, Head)
-        self._more = self._read(_REST, self._head.more)
-        return unpack(self._head.memory + self._more, Memory), True
+        more = self._read(_REST, self._head.more)
+        return unpack(self._head.memory + more, Memory), True
 
     def recall(self) -> Learnt:
         """What the rounds of the loaded memory have learnt."""
-        self._learnt = self._read(_LEARNT, self._head.learnt)
-        return unpack(self._learnt, Learnt) if self._learnt else Learnt()
+        learnt = self._read(_LEARNT, self._head.learnt)
+        return unpack(learnt, Learnt) if learnt else Learnt()
 
     def save(self, memory: Memory, learnt: bytes | None) -> None:
         """Store the memory; ``learnt`` is what a round has just learnt, packed, or None."""
-        packed, count = pack(set_apart(memory)[0]), self._head.learnt
+        packed, head = pack(set_apart(memory)[0]), replace(self._head, digests={})
+        head.digests.update(self._head.digests)
         if learnt is not None:
-            count = self._write(_LEARNT, compress(learnt), self._learnt)
-        more = self._write(_REST, packed[PAGE:], self._more)
-        self._pages[_REST] = pack(Head(packed[:PAGE], more, count))
+            count = self._write(_LEARNT, compress(learnt), head.learnt, head.digests)
+            head = replace(head, learnt=count)
+        more = self._write(_REST, packed[PAGE:], head.more, head.digests)
+        self._head = replace(head, memory=packed[:PAGE], more=more)
+        self._pages[_REST] = pack(self._head)
 
     def _read(self, part: str, count: int) -> bytes:
         # One by one: an iterator's answer holds many at once.
-        return b"".join(self._pages[f"{part}/{number}"] for number in range(count))
+        names = (f"{part}/{number}" for number in range(count))
+        digests = self._head.digests
+        return b"".join(self._copied.read(name, digests.get(name, b"")) for name in names)
 
-    def _write(self, part: str, value: bytes, before: bytes) -> int:
-        """Write the pages that differ from ``before``; returns how many there are."""
+    def _write(self, part: str, value: bytes, before: int, digests: dict[str, bytes]) -> int:
+        """Write the pages that changed, and delete those of the ``before`` that are no more;
+        returns how many there are."""
         starts = range(0, len(value), PAGE)
-        for number, start in enumerate(starts):
+        names = [f"{part}/{number}" for number in range(max(before, len(starts)))]
+        for name, start in zip(names, starts, strict=False):
             page = value[start : start + PAGE]
-            if page != before[start : start + PAGE]:
-                self._pages[f"{part}/{number}"] = page
-        for number in range(len(starts), len(range(0, len(before), PAGE))):
-            del self._pages[f"{part}/{number}"]
+            digests[name] = self._copied.write(name, page, digests.get(name, b""))
+        for name in names[len(starts) :]:
+            self._copied.delete(name)
+            digests.pop(name, None)
         return len(starts)

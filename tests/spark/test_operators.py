@@ -6,10 +6,12 @@ from binascii import a2b_base64, b2a_base64
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from pyspark import SparkFiles
 from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming.tws_tester import TwsTester
@@ -58,6 +60,25 @@ KAFKA = (
 )
 
 
+@pytest.fixture(autouse=True)
+def worker_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that a worker of Spark would have."""
+    monkeypatch.setattr(SparkFiles, "_is_running_on_worker", True)
+    monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path))
+    return tmp_path
+
+
+def spoil(worker_files: Path, copies: str) -> None:
+    """What happens between two batches to the copies that a worker keeps of its pages."""
+    kept = [each for each in worker_files.rglob("*") if each.is_file()]
+    assert kept or copies == "lost"
+    for each in kept:
+        if copies == "lost":
+            each.unlink()
+        if copies == "damaged":
+            each.write_bytes(b"damaged")
+
+
 def said(cpu: float, broker: int = 0) -> bytes:
     mine = [bundle(2 * broker), bundle(2 * broker + 1)]
     stats = {name: BundleStats(msg_rate_in=10.0 * cpu, topics=1) for name in mine}
@@ -77,8 +98,11 @@ BATCHES = (
 report."""
 
 
+@pytest.mark.parametrize("copies", ["kept", "lost", "damaged"])
 @pytest.mark.parametrize("intake", [INTAKE, SELDOM], ids=["all samples", "one sample"])
-def test_the_broker_operator_is_take_reports(intake: IntakeSettings) -> None:
+def test_the_broker_operator_is_take_reports(
+    intake: IntakeSettings, copies: str, worker_files: Path
+) -> None:
     tester = TwsTester(BrokerOperator(intake), timeMode="ProcessingTime")
     stored = Stored({}, {})
     for batch in BATCHES:
@@ -89,13 +113,23 @@ def test_the_broker_operator_is_take_reports(intake: IntakeSettings) -> None:
         told = tester.test(SHARD, _parcels(batch))
         assert sorted(told) == sorted(map(spark_row, expected))
         assert _stored_in(tester) == stored
+        spoil(worker_files, copies)
 
 
 @pytest.mark.parametrize("page", [100, memory_store.PAGE], ids=["many pages", "a page"])
 @pytest.mark.parametrize("interval", [0.0, 3.0], ids=["a round a batch", "a timer"])
-@pytest.mark.parametrize("intake", [INTAKE, SELDOM], ids=["all samples", "one sample"])
-def test_the_cluster_operator_is_the_cluster(
-    intake: IntakeSettings, interval: float, page: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("intake", "copies"),
+    [(INTAKE, "kept"), (SELDOM, "kept"), (SELDOM, "lost"), (SELDOM, "damaged")],
+    ids=["all samples", "one sample", "copies lost", "copies damaged"],
+)
+def test_the_cluster_operator_is_the_cluster(  # noqa: PLR0913 - what varies
+    intake: IntakeSettings,
+    copies: str,
+    interval: float,
+    page: int,
+    worker_files: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory_store, "PAGE", page)
     settings = Settings().changed({"round.interval": interval, "round.observe_only": True})
@@ -107,6 +141,7 @@ def test_the_cluster_operator_is_the_cluster(
         pages = pages_in(tester, "pages", "c")
         assert dict(PackedPages(pages)) == cluster.snapshots
         assert dict(PackedPages(pages, LATEST)) == cluster.latest
+        spoil(worker_files, copies)
     assert cluster.memory.round.number >= 2
 
 

@@ -22,6 +22,7 @@ from functools import cached_property
 from itertools import count
 from typing import Final
 
+from trimtab.state.copied_pages import CopiedPages
 from trimtab.wire.columns import pack, unpack
 
 PAGE: Final = 1 << 17
@@ -44,6 +45,8 @@ class Page:
     """Bytes of each of its values that counts, by name."""
     written: int = 0
     """How many values it has."""
+    digest: bytes = b""
+    """Of the whole page; earlier versions had none."""
 
     @property
     def size(self) -> int:
@@ -60,11 +63,14 @@ class PackedPages(MutableMapping[str, bytes]):
         pages: MutableMapping[str, bytes],
         index: str = SNAPSHOTS,
         before: MutableMapping[str, bytes] | None = None,
+        copies: MutableMapping[str, bytes] | None = None,
     ) -> None:
         """``index``: the name of the page that lists the others, which are called after it and
         numbered. ``pages`` may have others too, whose names begin otherwise. ``before``: where
-        earlier versions kept the values; they move here once one is asked for."""
+        earlier versions kept the values; they move here once one is asked for. ``copies``: of the
+        pages, except the index."""
         self._pages, self._index, self._before = pages, index, before
+        self._copied = CopiedPages(pages, copies)
         self._read: dict[str, Mapping[str, bytes]] = {}
         self._set: dict[str, bytes] = {}
         self._changed = False
@@ -120,12 +126,13 @@ class PackedPages(MutableMapping[str, bytes]):
             del self._listed[at]
         free = (at for at in map(f"{self._index}/{{}}".format, count()) if at not in self._listed)
         for content, at in zip(_cut(moving), free, strict=False):
-            self._pages[at] = pack(content)
+            digest = self._copied.write(at, pack(content))
             self._read[at] = content
-            self._listed[at] = Page({name: len(content[name]) for name in content}, len(content))
+            sizes = {name: len(content[name]) for name in content}
+            self._listed[at] = Page(sizes, len(content), digest)
             self._where |= dict.fromkeys(content, at)
         for at in emptied.union(moved) - self._listed.keys():
-            del self._pages[at]
+            self._copied.delete(at)
         self._pages[self._index] = pack(self._listed)
         if self._before:
             self._before.clear()
@@ -144,7 +151,8 @@ class PackedPages(MutableMapping[str, bytes]):
 
     def _page(self, at: str) -> Mapping[str, bytes]:
         if at not in self._read:
-            self._read[at] = unpack(self._pages[at], dict[str, bytes])
+            page = self._copied.read(at, self._listed[at].digest)
+            self._read[at] = unpack(page, dict[str, bytes])
         return self._read[at]
 
     def _take_out(self, name: str) -> None:
