@@ -62,7 +62,7 @@ def test_the_heaps_find_what_a_look_at_every_broker_finds(
         elif act == "m" and cold is not None:
             giver = data.draw(st.sampled_from(every.givers(3)))
             if giver != cold and board.may_give(giver):
-                board.move(len(board.shelf(giver).rows) - 1, giver, cold)
+                board.move(len(board.shelves[giver].rows) - 1, giver, cold)
                 every.bring_back(giver, cold)
 
 
@@ -79,4 +79,4 @@ def test_bundles_of_a_broker_are_listed_by_size_and_its_largest_is_known() -> No
     ground = ground_of(fleet)
     assert ground.order.tolist() == [1, 2, 0, 3, 4]
     assert ground.largest.tolist() == [0.3, 0.0, 0.2]
-    assert Board(ground, keeps(fleet)).shelf(0).rows == [1, 2, 0]
+    assert Board(ground, keeps(fleet)).shelves[0].rows == [1, 2, 0]

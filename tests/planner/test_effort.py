@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from tests.planner.fleets import fleet_of, ground_of, keeps, plan, usage_after
+from tests.planner.brute import ALIKE
+from tests.planner.fleets import Carried, fleet_of, ground_of, keeps, plan, usage_after
 from tests.planner.views import carrying, later
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
@@ -15,7 +19,9 @@ from trimtab.planner import shed
 from trimtab.planner.search import fewest_moves
 from trimtab.planner.search.bands import HABITS, Habit, run_trial
 from trimtab.planner.search.board import Board
-from trimtab.planner.search.ground import Band, BoardMove
+from trimtab.planner.search.ground import Band, BoardMove, Ground
+from trimtab.planner.search.least import fewest_leaving
+from trimtab.planner.search.levels import mean_of, positions
 from trimtab.planner.search.outsized import send_misplaced
 from trimtab.planner.search.trial import Trial
 from trimtab.settings import Settings
@@ -101,3 +107,64 @@ def test_few_trials_are_made_where_none_helps_and_the_effort_is_spent(
     fleet = fleet_of(np.linspace(0.1, 0.9, 300), np.arange(300), np.ones(300))
     assert plan(fleet, TARGET, LITTLE).steps == ()
     assert len(made) <= len(HABITS)
+
+
+SIZES = st.lists(
+    st.lists(st.sampled_from([0.05, 0.1, 0.2, 0.35]), max_size=4), min_size=2, max_size=3
+)
+LOADS = SIZES.filter(lambda brokers: 0 < sum(map(len, brokers)) <= 7)
+
+
+@example([[0.2, 0.2, 0.2], [0.05], []], 0.4)
+@given(LOADS, st.sampled_from([0.1, 0.15, 0.25, 0.3, 0.4]))
+def test_no_plan_that_empties_a_band_from_above_moves_fewer_than_the_fewest(
+    brokers: list[list[float]], high: float
+) -> None:
+    fleet = Carried(brokers).fleet
+    n, where, size = len(brokers), fleet.where, fleet.size
+    every = (np.array(each) for each in product(range(n), repeat=len(size)))
+    moves = [
+        np.count_nonzero(each != where)
+        for each in every
+        if (np.bincount(each, size, n) <= high + ALIKE).all()
+    ]
+    fewest = fewest_leaving(ground_of(fleet), Band(0.0, high))
+    assert fewest <= min(moves, default=fewest)
+
+
+def test_what_must_leave_each_broker_is_counted_largest_first() -> None:
+    """The first broker is to lose 0.25, two of its bundles; the second 0.05, one; nothing helps the
+    third, of which most may not move."""
+    fleet = Carried([[0.1, 0.2, 0.15, 0.2], [0.25, 0.2], [0.3, 0.3, 0.3], [0.1]]).fleet
+    may_go = np.array([True] * 6 + [False, False, True] + [True])
+    ground = Ground.of(fleet, np.ones(4, np.bool_), may_go)
+    assert fewest_leaving(ground, Band(0.3, 0.4)) == 2 + 1
+
+
+def test_bands_that_need_more_moves_than_a_plan_has_are_not_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[Band] = []
+
+    def note(ground: Ground, keeps: list[int], band: Band, habit: Habit, most: int) -> Trial:
+        tried.append(band)
+        return run_trial(ground, keeps, band, habit, most)
+
+    monkeypatch.setattr(fewest_moves, "run_trial", note)
+    fleet = crowded(20, 2_000, 10)
+    found = plan(fleet, TARGET)
+    left_out = {*positions_of(fleet)} - {*tried}
+    assert left_out
+    for band in left_out:
+        assert fewest_leaving(ground_of(fleet), band) > len(found.steps)
+    for band in left_out:
+        for habit in HABITS:
+            trial = run_trial(ground_of(fleet), keeps(fleet), band, habit, 10**6)
+            assert len(trial.steps) > len(found.steps)
+
+
+def positions_of(fleet: Fleet) -> list[Band]:
+    """The bands of a search on the fleet."""
+    ground = ground_of(fleet)
+    low, high = ground.reach(fleet.usage)
+    return positions(low, high, mean_of(ground), TARGET, 15)

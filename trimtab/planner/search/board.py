@@ -8,8 +8,20 @@ from operator import itemgetter
 
 import numpy as np
 
-from trimtab.planner.search.ground import BoardMove, Ground
+from trimtab.planner.search.ground import Band, BoardMove, Ground
 from trimtab.planner.search.shelf import Shelf
+
+
+class _Shelves(dict[int, Shelf]):
+    """What each broker may still give: a trial looks at few of a large fleet's brokers."""
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__()
+        self._ground = ground
+
+    def __missing__(self, broker: int) -> Shelf:
+        found = self[broker] = Shelf(*self._ground.bundles_of(broker))
+        return found
 
 
 class Board:
@@ -22,10 +34,10 @@ class Board:
     def __init__(self, ground: Ground, keeps: Sequence[int]) -> None:
         """``keeps``: (n,) how many bundles each broker must keep: it may not lose its last one."""
         self._ground, self._keeps = ground, keeps
+        self.shelves = _Shelves(ground)
         self.gain: list[float] = ground.fleet.gain.tolist()
         self.usage: list[float] = ground.fleet.usage.tolist()
         self.steps: list[BoardMove] = []
-        self._shelves: dict[int, Shelf] = {}
         self._hot = [(-self.usage[b], b) for b in ground.brokers.tolist()]
         self._cold = [(self.usage[b], b) for b in ground.receivers.tolist()]
         self._aside: list[tuple[float, int]] = []
@@ -33,15 +45,6 @@ class Board:
         self._receivers = set(ground.receivers.tolist())
         heapify(self._hot)
         heapify(self._cold)
-
-    def shelf(self, broker: int) -> Shelf:
-        """The bundles that the broker may still give."""
-        found = self._shelves.get(broker)
-        if found is None:
-            ground = self._ground
-            rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
-            found = self._shelves[broker] = Shelf(rows, ground.fleet.size[rows])
-        return found
 
     def hottest(self) -> int | None:
         """The hottest broker that is not set aside."""
@@ -61,13 +64,17 @@ class Board:
         """Skip the coldest broker, which nothing fits, until its usage changes."""
         _take_top(self._cold)
 
-    def above(self, broker: int, level: float) -> float:
-        """The broker's load above a level of usage; negative if it is below."""
-        return (self.usage[broker] - level) / self.gain[broker]
+    def above(self, broker: int, band: Band) -> tuple[float, float]:
+        """The broker's load above the top of a band, and above its bottom; negative if it is
+        below."""
+        usage, gain = self.usage[broker], self.gain[broker]
+        return (usage - band.high) / gain, (usage - band.low) / gain
 
-    def below(self, broker: int, level: float) -> float:
-        """The load that the broker lacks to a level of usage; negative if it is above."""
-        return -self.above(broker, level)
+    def below(self, broker: int, band: Band) -> tuple[float, float]:
+        """The load that the broker lacks to the bottom of a band, and to its top; negative if it is
+        above."""
+        usage, gain = self.usage[broker], self.gain[broker]
+        return (band.low - usage) / gain, (band.high - usage) / gain
 
     def givers(self, most: int) -> list[int]:
         """The hottest brokers, hottest first, whether set aside or not."""
@@ -85,18 +92,17 @@ class Board:
 
     def may_give(self, broker: int) -> bool:
         """Whether the broker has more bundles than it must keep."""
-        return len(self.shelf(broker).rows) > self._keeps[broker]
+        return len(self.shelves[broker].rows) > self._keeps[broker]
 
     def move(self, at: int, source: int, destination: int) -> None:
         """Move the bundle at a place of the source's shelf."""
-        row, size = self.shelf(source).take(at)
+        row, size = self.shelves[source].take(at)
         self.steps.append(BoardMove(row, source, destination))
-        self.usage[source] -= size * self.gain[source]
-        self.usage[destination] += size * self.gain[destination]
-        for broker in (source, destination):
-            heappush(self._hot, (-self.usage[broker], broker))
+        for broker, more in ((source, -size), (destination, size)):
+            usage = self.usage[broker] = self.usage[broker] + more * self.gain[broker]
+            heappush(self._hot, (-usage, broker))
             if broker in self._receivers:
-                heappush(self._cold, (self.usage[broker], broker))
+                heappush(self._cold, (usage, broker))
 
     def reach(self) -> tuple[float, float]:
         """See `Ground.reach`."""

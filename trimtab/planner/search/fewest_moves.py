@@ -1,10 +1,11 @@
 """Search the plan with the fewest moves, within a limited effort.
 
 It tries bands at several positions, then narrower bands if none reaches the range; if few moves are
-needed, it looks for fewer still. A range that the largest bundle makes impossible (below the floor)
-is not a target. Of two plans that reach the range, the one with fewer moves is better; a plan that
-moves much more load than necessary is penalised: its moves count more. A trial that its effort cuts
-short is the plan: the next round continues it.
+needed, it looks for fewer still. A band is left out if more bundles must leave the brokers above it
+than the best plan moves that reaches the range. A range that the largest bundle makes impossible
+(below the floor) is not a target. Of two plans that reach the range, the one with fewer moves is
+better; a plan that moves much more load than necessary is penalised: its moves count more. A trial
+that its effort cuts short is the plan: the next round continues it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from trimtab.planner.search.bands import HABITS, run_trial
 from trimtab.planner.search.beam import ENDS, search_beam
 from trimtab.planner.search.floor import stand_highest
 from trimtab.planner.search.ground import Band, Ground
-from trimtab.planner.search.least import least_moved
+from trimtab.planner.search.least import fewest_leaving, least_moved
 from trimtab.planner.search.levels import mean_of, positions
 from trimtab.planner.search.order import order_moves
 from trimtab.planner.search.relief import relieve_unsure
@@ -124,16 +125,13 @@ def _limits(ground: Ground, effort: int) -> tuple[int, int]:
 
 
 def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial:
-    mean = mean_of(ground)
     low, high = ground.reach(ground.fleet.usage)
     best = Trial((), high - low, 0.0, 1, top=high)
     cost, most = _limits(ground, effort)
     for narrower in _NARROWER:
-        width = narrower * goal.width
-        bands = positions(low, high, mean, width, _POSITIONS)
-        if goal.top > mean + width / 2:
-            bands.insert(0, Band(goal.top - width, goal.top + _EPSILON))
-        for band in bands:
+        for band in _bands(ground, goal, narrower * goal.width):
+            if best.range <= goal.width and fewest_leaving(ground, band) > len(best.steps):
+                continue
             for habit in HABITS:
                 trial = run_trial(ground, keeps, band, habit, most)
                 effort -= trial.effort * cost
@@ -145,6 +143,14 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
         if best.range <= goal.width:
             break
     return best
+
+
+def _bands(ground: Ground, goal: _Goal, width: float) -> list[Band]:
+    mean = mean_of(ground)
+    bands = positions(*ground.reach(ground.fleet.usage), mean, width, _POSITIONS)
+    if goal.top > mean + width / 2:
+        bands.insert(0, Band(goal.top - width, goal.top + _EPSILON))
+    return bands
 
 
 def _least(ground: Ground, width: float) -> float:

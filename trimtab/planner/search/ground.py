@@ -70,11 +70,31 @@ class Ground:
         return rows[np.argsort(self.fleet.where[rows].astype(narrow), kind="stable")]
 
     @cached_property
+    def carried_before(self) -> Floats:
+        """(len(order) + 1,) load of the bundles before each place of ``order``."""
+        before: Floats = np.append(0.0, np.cumsum(self.fleet.size[self.order]))
+        return before
+
+    @cached_property
     def largest(self) -> Floats:
         """(n,) size of each broker's largest bundle that may move; 0 if none may."""
         largest, some = np.zeros(len(self.fleet.usage)), np.diff(self.ends) > 0
         largest[some] = self.fleet.size[self.order[self.ends[1:][some] - 1]]
         return largest
+
+    def bundles_of(self, broker: int) -> tuple[list[int], list[float], float]:
+        """Rows and sizes of the broker's bundles that may move, ascending in size, and their sum.
+        Do not change them: each trial asks."""
+        found = self._bundles.get(broker)
+        if found is None:
+            rows = self.order[self.ends[broker] : self.ends[broker + 1]]
+            sizes = self.fleet.size[rows].tolist()
+            found = self._bundles[broker] = (rows.tolist(), sizes, sum(sizes))
+        return found
+
+    @cached_property
+    def _bundles(self) -> dict[int, tuple[list[int], list[float], float]]:
+        return {}
 
     def reach(self, usage: Floats) -> tuple[float, float]:
         """Least and greatest ``usage`` (n,) of the brokers that take part; the least only of

@@ -1,4 +1,4 @@
-"""The least load that must move to reach a range of usage.
+"""The least that must move to reach a range of usage: the least load, and the fewest bundles.
 
 All brokers that count end in a band [x, x + range]. out(x) is the load that must leave the brokers
 above it, in(x) the load that must come to those below it; the least load is the minimum of
@@ -9,10 +9,15 @@ cross.
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import Final
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
+from trimtab.planner.search.ground import Band, Ground
+
+_EPSILON: Final = 1e-9
+"""Tolerance for rounding, of usage: what a broker need not lose is not counted."""
 
 
 def least_moved(
@@ -39,3 +44,15 @@ def least_moved(
     low, high = corners[at - 1], corners[at]
     few, many = lacks(low), lacks(high)
     return out(low + (high - low) * few / (few - many))
+
+
+def fewest_leaving(ground: Ground, band: Band) -> int:
+    """How many bundles every plan moves that leaves no broker above the band: of each broker above
+    it the largest, until the rest fits. A broker that stays above it without any is left out."""
+    usage, hosts = ground.fleet.usage, ground.brokers
+    hot = hosts[(usage[hosts] > band.high + _EPSILON) & (ground.fixed[hosts] <= band.high)]
+    ends, carried = ground.ends[hot + 1], ground.carried_before
+    need = (usage[hot] - band.high - _EPSILON) / ground.fleet.gain[hot]
+    # The first so many bundles of a broker may stay, in their order.
+    stay = np.searchsorted(carried, carried[ends] - need, side="right") - 1
+    return int((ends - np.maximum(stay, ground.ends[hot])).sum())

@@ -44,10 +44,10 @@ def send_misplaced(board: Board, ground: Ground, band: Band, most: int) -> None:
         size = float(largest[host])
         stronger = ground.receivers[gain[ground.receivers] < gain[host]]
         for to in _least_busy(usage[stronger] + gain[stronger] * size, stronger):
-            sizes = board.shelf(to).sizes
+            sizes = board.shelves[to].sizes
             as_large = arrived[to] + sum(sizes[bisect_left(sizes, size) :])
             if ground.fixed[to] + gain[to] * (size + as_large) <= band.high:
-                board.move(len(board.shelf(host).sizes) - 1, host, to)
+                board.move(len(board.shelves[host].sizes) - 1, host, to)
                 arrived[to] += size
                 usage[to] += gain[to] * size
                 usage[host] -= gain[host] * size
@@ -66,7 +66,7 @@ def _least_busy(busy: Floats, rows: Ints) -> list[int]:
 def send_outsized(board: Board, brokers: Ints, band: Band) -> None:
     """Move the outsized bundles on the board; ``brokers`` are the rows that take part."""
     hosts = [
-        (-board.shelf(broker).sizes[-1], broker)
+        (-board.shelves[broker].sizes[-1], broker)
         for broker in brokers.tolist()
         if board.usage[broker] > band.high and _outsized(board, broker, band)
     ]
@@ -74,15 +74,15 @@ def send_outsized(board: Board, brokers: Ints, band: Band) -> None:
         cold = board.coldest()
         if cold is None or cold == host:
             return
-        if -size <= board.below(cold, band.high) + sum(board.shelf(cold).sizes[-_FEW:]):
-            board.move(len(board.shelf(host).sizes) - 1, host, cold)
+        if -size <= board.below(cold, band)[1] + sum(board.shelves[cold].sizes[-_FEW:]):
+            board.move(len(board.shelves[host].sizes) - 1, host, cold)
 
 
 def _outsized(board: Board, broker: int, band: Band) -> bool:
-    shelf = board.shelf(broker)
+    shelf = board.shelves[broker]
     if not board.may_give(broker):
         return False
-    need, spare = board.above(broker, band.high), board.above(broker, band.low)
+    need, spare = board.above(broker, band)
     return shelf.sizes[-1] > spare and _count(shelf, need, spare) >= _MANY
 
 

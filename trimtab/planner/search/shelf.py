@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-
-from trimtab.arrays import Floats, Ints
+from collections.abc import Sequence
 
 
 class Shelf:
     """One broker's bundles, ascending in size."""
 
-    def __init__(self, rows: Ints, sizes: Floats) -> None:
-        self.rows: list[int] = rows.tolist()
-        self.sizes: list[float] = sizes.tolist()
-        self.total = sum(self.sizes)
+    def __init__(self, rows: Sequence[int], sizes: Sequence[float], total: float) -> None:
+        self.rows, self.sizes, self.total = [*rows], [*sizes], total
 
     def fitting(self, least: float, most: float) -> int | None:
         """Place of the smallest bundle from ``least`` to ``most``."""
