@@ -44,6 +44,11 @@ _UNCHECKED: Final = {"spark.sql.shuffle.orderIndependentChecksum.enabled": "fals
 """Spark hashes each row that it shuffles, to find tasks that do not repeat their output. Ours do:
 it follows from the offsets that they read. The hash is a fifth of the JVM's work on reports."""
 
+_INTERPRETED: Final = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Spark writes code for each projection that it makes, before it looks whether it has compiled the
+same. It makes hundreds in a batch: for each operator's timers again with each rule of the planner,
+and for each task's state. Ours convert few rows. Stages are compiled all the same."""
+
 _VERBOSE: Final = "-Dtrimtab.spark=warn -Dtrimtab.frames=5"
 """Values that streaming/log4j2.properties reads."""
 
@@ -124,6 +129,7 @@ def _conf(config: SparkConfig) -> dict[str, str]:
         "spark.python.daemon.module": _WORKERS,
         **_BOUNDED,
         **_UNCHECKED,
+        **_INTERPRETED,
         # Workers ask the JVM for each key's state: a Unix socket needs two thirds of TCP's time.
         "spark.python.unix.domain.socket.enabled": "true",
         **_local_files(config),
