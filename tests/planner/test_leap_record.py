@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
+from trimtab.load_model.estimating.doubted_leaps import are_in_event
 from trimtab.load_model.estimating.estimates import Estimates, Samples
 from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
 from trimtab.load_model.estimating.sampling import follow_samples
@@ -194,8 +195,8 @@ def test_a_fleet_known_for_minutes_was_not_watched_while_no_leap_could_be_found(
     minutes = np.array([3, 4, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 7]) * MINUTE_MS
     levels, keys = (np.ones(14), np.full(14, 3.0)), np.arange(14, dtype=np.uint64)
     record = open_leaps(LeapRecord(), keys, levels, minutes)
-    assert not record.in_event(660.0).any()
-    assert record.in_event(3840.0).any()
+    assert not are_in_event(record, 660.0).any()
+    assert are_in_event(record, 3840.0).any()
 
 
 def test_a_job_that_runs_every_hour_is_waited_out_the_second_time() -> None:
@@ -288,6 +289,6 @@ def test_ends_of_bursts_are_no_part_of_an_event() -> None:
     before, after = np.ones(7), np.array([3.0, 3.0, 3.0, 3.0, 0.3, 0.3, 3.0])
     keys = np.arange(7, dtype=np.uint64)
     record = open_leaps(LeapRecord(), keys, (before, after), minutes)
-    assert not record.in_event(1800.0).any()
+    assert not are_in_event(record, 1800.0).any()
     together = open_leaps(LeapRecord(), keys, (before, np.maximum(after, 1 / after)), minutes)
-    assert together.in_event(1800.0).tolist() == [False, *[True] * 5, False]
+    assert are_in_event(together, 1800.0).tolist() == [False, *[True] * 5, False]
