@@ -150,8 +150,6 @@ def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> Leap
     ``here``: (k,) whether what leapt is still known, and still counts as a leap; ``back``: whether
     the leap returned.
     """
-    if not len(past.keys):
-        return past
     age_s = (now_ms - past.since_ms) / 1000.0
     back = here & back
     lasted = here & ~back & (age_s >= HORIZON_S)
