@@ -90,8 +90,9 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     run = np.where(before.up[was] > before.down[was], before.rising[was], before.falling[was])
     few = early | (before.weight[was] - run < _FEW)
     earlier = scale * _find_level_before(before, was, few, after.level[rows])
-    # A shift is found some samples late where outliers are common, or may be.
-    run = np.where(early, after.age[rows], run)
+    # A shift is found some samples late where outliers are common, or may be. An age counts the
+    # newest sample, too, and a run those before it.
+    run = np.where(early, after.age[rows] - 1.0, run)
     late_ms = (run * (after.at_ms[rows] - before.at_ms[was])).astype(np.int64)
     return open_leaps(past, after.keys[rows], (earlier, after.level[rows]), now_ms - late_ms)
 
