@@ -19,6 +19,7 @@ import typer
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.fleet_events import count_event
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.odds import bound, deviations
 
@@ -83,7 +84,8 @@ def _asks(known: Estimates, where: Ints, brokers: int, k: float) -> bool:
         return False
     variance = whole**2 * np.bincount(where, known.chance, brokers)
     deviation = np.sqrt(np.add.outer(variance, variance))
-    accepted = 0.0 * deviation if known.event else k * deviation
+    event = count_event(known, np.ones(len(where), np.bool_)) > 0
+    accepted = 0.0 * deviation if event else k * deviation
     return bool((np.subtract.outer(usage, usage) > np.maximum(TARGET, TARGET + accepted)).any())
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.estimates import JUST, Estimates, Samples
+from trimtab.load_model.estimating.fleet_events import count_event
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.odds import bound
 
@@ -50,3 +51,13 @@ def after(logarithms: list[Floats]) -> Estimates:
     for minute, each in enumerate(logarithms, 1):
         known = follow(known, each, minute)
     return known
+
+
+def just_leapt(known: Estimates) -> int:
+    """How many bundles have."""
+    return int(np.count_nonzero(known.age <= JUST))
+
+
+def in_event(known: Estimates) -> bool:
+    """Whether those are more than leap together by chance."""
+    return count_event(known, np.ones(len(known.keys), np.bool_)) > 0

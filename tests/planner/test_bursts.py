@@ -37,6 +37,22 @@ def test_one_that_makes_its_broker_stand_out_counts_at_once() -> None:
     assert left_out(0.6) == (False, False)
 
 
+def test_it_stands_out_by_more_than_three_targets() -> None:
+    assert left_out(0.54) == (True, False)
+    assert left_out(0.56) == (False, False)
+
+
+def test_usage_is_what_bundles_bring_and_what_they_do_not_explain() -> None:
+    hosts = Hosts(np.array([0.1, 0.2]), np.array([1.0, 2.0]), np.array([0, 0, 1]))
+    np.testing.assert_allclose(hosts.usage(np.array([0.1, 0.1, 0.3])), [0.3, 0.8])
+
+
+def test_others_wait_where_one_broker_stands_out() -> None:
+    full, leapt = np.array([0.6, 0.4, 0.4]), np.array([True, True, False])
+    passing, _ = leave_out_bursts(HOSTS, full, leapt, SETTINGS, known=False)
+    assert passing.tolist() == [False, True, False]
+
+
 def test_where_leaps_pass_it_waits_unless_its_broker_nears_overload() -> None:
     assert left_out(0.6, known=True) == (True, False)
     assert left_out(0.9, known=True) == (False, True)

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.planner.noises import follow, noise
+from tests.planner.noises import follow, in_event, just_leapt, noise
 from tests.support.clusters import NOW_MS, Broker, cluster, throughputs
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Samples
+from trimtab.load_model.estimating.fleet_events import count_event
 from trimtab.load_model.estimating.rows import are_among, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.history import PlannerHistory
@@ -147,7 +148,7 @@ def test_an_event_is_over_for_others_before_it_is_history() -> None:
     known = after(numbered(noisy(rng, 0.3, 60)) for _ in range(HOUR))
     event = {6: 100.0, 7: 100.0, 8: 100.0}
     known = after((numbered(noisy(rng, 0.3, 60)) | event for _ in range(5)), known, HOUR + 1)
-    assert (known.struck, known.leaping) == (3, 0)
+    assert (just_leapt(known), known.leaping) == (3, 0)
     busier = [numbered(noisy(rng, 0.3, 60)) | event | {9: 4.0}] * 2
     assert not after(busier, known, HOUR + 6).stepped[9]
 
@@ -162,7 +163,7 @@ def test_what_steps_with_others_is_found_sooner() -> None:
     assert not after(alone, after(hour), HOUR + 1).stepped[9]
     known = after(together, after(hour), HOUR + 1)
     assert np.flatnonzero(known.stepped).tolist() == [6, 7, 8, 9]
-    assert known.struck == 4
+    assert just_leapt(known) == 4
 
 
 def test_leaps_that_come_one_by_one_are_no_event_though_some_meet() -> None:
@@ -173,11 +174,11 @@ def test_leaps_that_come_one_by_one_are_no_event_though_some_meet() -> None:
         if minute > 10 and minute % 2:
             factors[minute // 2] = 3.0
         known = after([numbered(factors * noisy(rng, 0.05, 200))], known, minute)
-        assert not known.event
-        assert minute < 20 or known.struck >= 3
+        assert not in_event(known)
+        assert minute < 20 or just_leapt(known) >= 3
     factors[100:130] = 3.0
     rounds = [numbered(factors * noisy(rng, 0.05, 200)) for _ in range(4)]
-    assert after(rounds, known, HOUR + 1).event
+    assert in_event(after(rounds, known, HOUR + 1))
 
 
 def test_in_a_fleet_known_for_minutes_leaps_that_keep_coming_are_no_event() -> None:
@@ -187,8 +188,8 @@ def test_in_a_fleet_known_for_minutes_leaps_that_keep_coming_are_no_event() -> N
         if minute > 4:
             factors[2 * minute : 2 * minute + 2] = 3.0
         known = after([numbered(factors * noisy(rng, 0.05, 400))], known, minute)
-        assert not known.event
-    assert known.struck >= 10
+        assert not in_event(known)
+    assert just_leapt(known) >= 10
 
 
 def test_an_event_in_a_young_fleet_is_found_at_once_and_single_leaps_are_not() -> None:
@@ -207,9 +208,9 @@ def test_what_counts_as_before_its_leap_makes_no_event() -> None:
     factors[:30] = 3.0
     known = after([numbered(factors * noisy(rng, 0.05, 200))], known, HOUR + 1)
     believed = np.ones(200, np.bool_)
-    assert known.count_event(believed) == 30
+    assert count_event(known, believed) == 30
     believed[2:30] = False
-    assert known.count_event(believed) == 0
+    assert count_event(known, believed) == 0
 
 
 def test_noise_in_the_first_minutes_is_no_leap() -> None:

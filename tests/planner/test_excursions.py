@@ -49,6 +49,13 @@ def test_leaps_every_minute_pass_even_if_none_has_had_the_time_to() -> None:
     assert not common(seen(5.0, lasting=DAY), 15)
 
 
+def test_of_a_fleet_known_for_days_the_leaps_of_the_last_hour_tell() -> None:
+    """Thirty are more than the five that may last of those, by more than chance; ten are not."""
+    for every, bursting in ((2.0, True), (6.0, False)):
+        record, since_ms = seen(every, lasting=DAY, until=60), -10 * DAY * MINUTE_MS
+        assert are_bursts_common(record, BUNDLES, 60 * MINUTE_MS, since_ms) == bursting
+
+
 def test_a_larger_fleet_has_more_that_last() -> None:
     assert not common(seen(1.0, lasting=DAY), 15, bundles=100 * BUNDLES)
 

@@ -59,6 +59,19 @@ def test_in_a_fleet_that_is_hardly_known_it_is_what_is_carried() -> None:
     assert high_after(1.0, 5.0, known_ms=0) == 5.0
 
 
+@pytest.mark.parametrize(
+    ("minutes", "high"),
+    [pytest.param(27, 5.0, id="half an hour"), pytest.param(29, 1.0, id="more")],
+)
+def test_a_fleet_is_hardly_known_for_half_an_hour(minutes: int, high: float) -> None:
+    assert high_after(1.0, 5.0, known_ms=minutes * MINUTE_MS) == pytest.approx(high, abs=0.01)
+
+
+def test_a_clock_that_went_back_raises_no_high() -> None:
+    highs = Highs(("t",), np.array([3.0, 3.0]), at_ms=DAY_MS)
+    assert follow_highs(highs, ("t",), carrying_now(1.0), 0, -DAY_MS).carried.tolist() == [3, 3]
+
+
 def test_what_noise_explains_is_no_high() -> None:
     assert high_after(1.0, error=0.1) == pytest.approx(0.6)
     assert high_after(1.0, error=1.0) == 0.0
@@ -83,6 +96,7 @@ def test_sums_are_those_of_namespaces_and_of_the_fleet() -> None:
         pytest.param(5.0, [3.0, 1.0, 1.0], id="the fleet carries as much less as the tenant"),
         pytest.param(4.0, [2.0, 1.0, 1.0], id="half as much less"),
         pytest.param(3.0, [1.0, 1.0, 1.0], id="as much as ever: others took over"),
+        pytest.param(9.0, [3.0, 1.0, 1.0], id="more than all that are left: some are gone"),
     ],
 )
 def test_what_fell_counts_as_before_as_far_as_the_fleet_fell(
@@ -90,6 +104,17 @@ def test_what_fell_counts_as_before_as_far_as_the_fleet_fell(
 ) -> None:
     highs = Highs(("t", "u", "v"), np.array([3.0, 1.0, 0.0, fleet]))
     assert find_falls(highs, carrying_now(1.0, 2.0, 0.0)).tolist() == falls
+
+
+@pytest.mark.parametrize(("high", "fall"), [(1.05, 1.0), (1.2, 1.2)])
+def test_a_tenant_that_rests_a_little_did_not_fall(high: float, fall: float) -> None:
+    highs = Highs(("t",), np.array([high, high]))
+    assert find_falls(highs, carrying_now(1.0)).tolist() == [pytest.approx(fall)]
+
+
+def test_where_no_broker_is_left_nothing_counts() -> None:
+    none = np.zeros(0)
+    assert leave_out_fallen(none, none, SLACK, FULL).size == 0
 
 
 def test_a_fleet_known_for_minutes_has_no_highs_of_its_first_minutes() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from trimtab.load_model.estimating.bundle_leaps import expect_levels, record_leaps
+from trimtab.load_model.estimating.doubted_leaps import are_in_event
 from trimtab.load_model.estimating.estimates import Estimates, Samples
 from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
 from trimtab.load_model.estimating.sampling import follow_samples
@@ -19,9 +20,11 @@ BOUND = 6.0
 
 
 class Fleet:
-    """Fifty bundles, each with a hundredth more or less of its load from one minute to the next."""
+    """Fifty bundles, each with a hundredth more or less of its load from one minute to the next, or
+    as much as ``noise`` says."""
 
-    def __init__(self) -> None:
+    def __init__(self, noise: float = 0.01) -> None:
+        self.noise, self.count = noise, COUNT
         self.estimates, self.record = Estimates(), LeapRecord()
         self.minute = 0
         self._rng = np.random.default_rng(3)
@@ -30,10 +33,10 @@ class Fleet:
         """So many minutes in which some bundles have so many times their load."""
         for _ in range(minutes):
             self.minute += 1
-            load = np.exp(0.01 * self._rng.standard_normal(COUNT))
+            load = np.exp(self.noise * self._rng.standard_normal(self.count))
             load[[*bundles]] *= times
-            at_ms = np.full(COUNT, self.minute * MINUTE_MS)
-            samples = Samples(np.arange(COUNT, dtype=np.uint64), load, at_ms)
+            at_ms = np.full(self.count, self.minute * MINUTE_MS)
+            samples = Samples(np.arange(self.count, dtype=np.uint64), load, at_ms)
             after = follow_samples(self.estimates, samples, HALF_LIFE_S, BOUND)
             before, self.estimates = self.estimates, after
             now_ms = self.minute * MINUTE_MS
@@ -141,6 +144,7 @@ def test_a_leap_begins_with_its_first_sample_and_not_when_it_is_found() -> None:
     assert not len(fleet.record.keys)
     fleet.run(6, 3.0, [1])
     assert fleet.record.since_ms.tolist() == [6 * MINUTE_MS]
+    assert fleet.record.before[0] == pytest.approx(1 / COUNT, rel=0.05)
 
 
 def test_what_leaps_soon_after_an_event_belongs_to_it() -> None:
@@ -185,7 +189,7 @@ def test_a_wait_ends_some_days_after_the_last_burst() -> None:
         fleet.run(10)
     assert fleet.record.wait_s > 0
     fleet.minute += 3 * 24 * 60
-    fleet.run(1, 3.0, [9])
+    fleet.run(1)
     assert fleet.record.wait_s == 0
 
 
@@ -194,8 +198,8 @@ def test_a_fleet_known_for_minutes_was_not_watched_while_no_leap_could_be_found(
     minutes = np.array([3, 4, 4, 5, 5, 6, 6, 6, 7, 7, 7, 7, 7, 7]) * MINUTE_MS
     levels, keys = (np.ones(14), np.full(14, 3.0)), np.arange(14, dtype=np.uint64)
     record = open_leaps(LeapRecord(), keys, levels, minutes)
-    assert not record.in_event(660.0).any()
-    assert record.in_event(3840.0).any()
+    assert not are_in_event(record, 660.0).any()
+    assert are_in_event(record, 3840.0).any()
 
 
 def test_a_job_that_runs_every_hour_is_waited_out_the_second_time() -> None:
@@ -253,6 +257,77 @@ def test_levels_before_leaps_are_parts_of_the_traffic_of_now() -> None:
     np.testing.assert_allclose(level, level.mean(), rtol=0.05)
 
 
+def test_so_are_levels_before_leaps_that_others_follow() -> None:
+    """One is waited for; as twenty others grow, what it counts shrinks as that of those at rest."""
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(2, 3.0, [0])
+    fleet.run(2, 3.0, range(20))
+    level, passing = fleet.expected()
+    assert passing.tolist() == [True, *[False] * 49]
+    assert level[0] == pytest.approx(level[30:].mean(), rel=0.05)
+
+
+def test_and_as_what_leapt_goes_on_growing() -> None:
+    """It grows by two fifths more: all others are an eighth less of the traffic."""
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(2, 30.0, [0])
+    fleet.run(3, 42.0, [0])
+    level, passing = fleet.expected()
+    assert passing.tolist() == [True, *[False] * 49]
+    assert level[0] == pytest.approx(level[1:].mean(), rel=0.04)
+
+
+def test_a_leap_that_is_over_is_not_found_again_where_nothing_is_reported() -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(8, 3.0, [1])
+    fleet.run(3)
+    known, now_ms = fleet.estimates, (fleet.minute + 1) * MINUTE_MS
+    assert not len(fleet.record.keys)
+    assert not len(record_leaps(fleet.record, known, known, now_ms, MINUTE_MS).keys)
+
+
+def test_what_is_new_in_a_fleet_leaps_from_what_it_had_and_not_from_nothing() -> None:
+    fleet = Fleet()
+    fleet.count = COUNT - 1
+    fleet.run(20)
+    fleet.count = COUNT
+    fleet.run(3)
+    fleet.run(3, 3.0, [COUNT - 1])
+    level, passing = fleet.expected()
+    assert np.flatnonzero(passing).tolist() == [COUNT - 1]
+    assert level[-1] == pytest.approx(1 / COUNT, rel=0.1)
+
+
+def test_a_first_sample_above_the_others_is_not_what_a_leap_begins_from() -> None:
+    fleet = Fleet()
+    fleet.run(1, 1.4, [1])
+    fleet.run(2)
+    fleet.run(6, 3.0, [1])
+    assert fleet.record.keys.tolist() == [1]
+    assert fleet.record.before[0] < 1.2 / COUNT
+
+
+@pytest.mark.parametrize(
+    ("left", "returned"),
+    [
+        pytest.param(2.2, False, id="less than half"),
+        pytest.param(1.4, True, id="more, by the logarithm"),
+        pytest.param(1 / 3, True, id="further than where it came from"),
+    ],
+)
+def test_a_leap_has_returned_once_it_is_more_than_half_of_the_way_back(
+    left: float, returned: bool
+) -> None:
+    fleet = Fleet()
+    fleet.run(10)
+    fleet.run(8, 4.0, [1])
+    fleet.run(6, left, [1])
+    assert (1 in fleet.record.passed.keys) == returned
+
+
 def test_a_leap_in_a_fleets_second_minute_is_found_once_noise_is_known() -> None:
     """Its level is mostly from after the leap by then; the first sample tells."""
     fleet = Fleet()
@@ -261,6 +336,15 @@ def test_a_leap_in_a_fleets_second_minute_is_found_once_noise_is_known() -> None
     level, passing = fleet.expected()
     assert np.flatnonzero(passing).tolist() == [1]
     assert level[1] == pytest.approx(1 / COUNT, rel=0.05)
+    assert fleet.record.since_ms.tolist() == [2 * MINUTE_MS]
+
+
+def test_under_noise_such_a_leap_is_found_by_the_first_sample_alone() -> None:
+    """Nothing but the average was known while noise was learned, and it has followed the leap."""
+    fleet = Fleet(noise=0.1)
+    fleet.run(1)
+    fleet.run(8, 3.0, [1])
+    assert np.flatnonzero(fleet.expected()[1]).tolist() == [1]
     assert fleet.record.since_ms.tolist() == [2 * MINUTE_MS]
 
 
@@ -288,6 +372,6 @@ def test_ends_of_bursts_are_no_part_of_an_event() -> None:
     before, after = np.ones(7), np.array([3.0, 3.0, 3.0, 3.0, 0.3, 0.3, 3.0])
     keys = np.arange(7, dtype=np.uint64)
     record = open_leaps(LeapRecord(), keys, (before, after), minutes)
-    assert not record.in_event(1800.0).any()
+    assert not are_in_event(record, 1800.0).any()
     together = open_leaps(LeapRecord(), keys, (before, np.maximum(after, 1 / after)), minutes)
-    assert together.in_event(1800.0).tolist() == [False, *[True] * 5, False]
+    assert are_in_event(together, 1800.0).tolist() == [False, *[True] * 5, False]

@@ -47,6 +47,7 @@ def kept(before: list[str], now: list[str]) -> set[str]:
         pytest.param([LOWER, UPPER, OTHER], [WHOLE, OTHER], {OTHER}, id="merged"),
         pytest.param([WHOLE, OTHER], [OTHER], {WHOLE, OTHER}, id="on its way"),
         pytest.param([WHOLE, OTHER], [LOWER, OTHER], {WHOLE, OTHER}, id="one half is seen"),
+        pytest.param([WHOLE], [PARTS[0], PARTS[3]], {WHOLE}, id="what is between is not seen"),
         pytest.param([WHOLE], [ELSEWHERE, UPPER], {WHOLE}, id="of two namespaces"),
         pytest.param([], [LOWER, UPPER], set(), id="nothing was known"),
     ],
@@ -71,6 +72,23 @@ def test_a_burst_goes_on_in_what_a_bundle_is_split_into() -> None:
     np.testing.assert_allclose(handed.after[at], [0.2, 0.4])
     np.testing.assert_allclose(handed.worth.sum(), 1.0)
     assert handed.since_ms.tolist() == [7, 7]
+
+
+def test_two_that_are_split_in_one_round_leave_their_leaps_to_their_own_children() -> None:
+    """Nothing is carried by the children of one of them."""
+    halves = ["t/n/0x40000000_0x60000000", "t/n/0x60000000_0x80000000"]
+    now, parents = [LOWER, UPPER, *halves], [WHOLE, OTHER]
+    rows, order = np.argsort(identities(now)), np.argsort(identities(parents))
+    levels = np.array([0.3, 0.1])[order], np.array([0.6, 0.4])[order]
+    leaps = open_leaps(
+        LeapRecord(), identities(parents)[order], levels, np.full(2, 7, dtype=np.int64)
+    )
+    traffic = np.array([10.0, 20.0, 0.0, 0.0])[rows]
+    samples = Samples(identities(now)[rows], traffic, np.full(4, 8, np.int64))
+    handed = hand_down_leaps(leaps, estimates(parents), now, samples, rows)
+    at = np.searchsorted(handed.keys, identities(now))
+    assert len(handed.keys) == 4
+    np.testing.assert_allclose(handed.before[at], [0.1, 0.2, 0.0, 0.0])
 
 
 def test_what_is_on_its_way_keeps_its_leap() -> None:

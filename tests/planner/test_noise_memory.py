@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.planner.noises import BUNDLES, after, follow, noise
+from tests.planner.noises import BUNDLES, after, follow, in_event, noise
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import UNKNOWN, Estimates
 from trimtab.load_model.estimating.noise_memory import MOST, find_memory, remaining
@@ -85,7 +85,7 @@ def test_outliers_are_no_event_where_they_are_common() -> None:
     known = Estimates()
     for minute, each in enumerate(noise(0.0, 240, tails=3), 1):
         known = follow(known, each, minute)
-        assert not known.event
+        assert not in_event(known)
     assert known.outlying.common
     assert known.level.max() / known.level.min() < 2
 
@@ -97,7 +97,7 @@ def test_many_that_leap_are_an_event_even_there() -> None:
         leapt = last.copy()
         leapt[:100] += np.log(6.0)
         known = follow(known, leapt, minute)
-    assert known.event
+    assert in_event(known)
 
 
 def test_a_few_are_an_event_where_outliers_are_rare() -> None:

@@ -1,7 +1,7 @@
 """Bundles whose leap may pass: which of them count with their size before, and on which brokers.
 
-A bundle that leapt and may come back (`trimtab.load_model.estimating.leap_record`) counts with its
-size before, unless its broker
+A bundle that leapt and may come back (`trimtab.load_model.estimating.doubted_leaps`) counts with
+its size before, unless its broker
 - nears overload with the bundle as large as it is: then it is to be relieved, or
 - stands out from all others, while little is known of this fleet's leaps: one bundle that gets hot
   for good is dealt with at once

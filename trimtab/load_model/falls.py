@@ -63,9 +63,8 @@ class Carried(NamedTuple):
 
     @property
     def sure(self) -> Floats:
-        """What they surely carry."""
-        sure = np.minimum(self.average - _SURELY * self.error, self.newest)
-        return np.maximum(sure, 0.0)
+        """What they surely carry; below 0 if nothing is sure."""
+        return np.minimum(self.average - _SURELY * self.error, self.newest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

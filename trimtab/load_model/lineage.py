@@ -65,8 +65,6 @@ def hand_down_leaps(
         for at, child in enumerate(children)
         if within(parent, child)
     ]
-    if not heirs:
-        return leaps
     parents, rows = identities([parent for parent, _ in heirs]), new[[at for _, at in heirs]]
     whole, family = np.unique(parents, return_inverse=True)
     traffic = samples.traffic[rows]

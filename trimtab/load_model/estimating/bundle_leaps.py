@@ -7,10 +7,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.estimating.doubted_leaps import (
+    FIRST_S,
+    find_first_ends,
+    find_recurring,
+    find_young,
+)
 from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.estimating.excursions import are_bursts_common
 from trimtab.load_model.estimating.leap_record import (
-    FIRST_S,
     HORIZON_S,
     LeapRecord,
     close_leaps,
@@ -33,6 +38,8 @@ class Expected(NamedTuple):
     """Whose leap may pass."""
     recurring: Bools
     """Whose leap's like came back."""
+    common: bool
+    """Whether most leaps up of this fleet pass (`are_bursts_common`)."""
 
 
 def record_leaps(
@@ -43,8 +50,7 @@ def record_leaps(
     if not len(before.keys):
         return past
     past = _open(past, before, after, now_ms)
-    ends = past.ends_first_burst(now_ms, since_ms)
-    past = past.without(ends, since_ms, now_ms) if ends.any() else past
+    past = past.without(find_first_ends(past, now_ms, since_ms), since_ms, now_ms)
     at, here = locate_keys(after, past.keys)
     return close_leaps(past, here, _returned(past, after.level[at]), now_ms)
 
@@ -54,17 +60,14 @@ def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int, since_m
     level, passing = estimates.current, np.zeros(len(estimates.keys), np.bool_)
     common = are_bursts_common(record, len(level), now_ms, since_ms)
     # If most leaps pass, one passes however long it has lasted, until some tell how long they do.
-    young = record.young(now_ms, since_ms, HORIZON_S if common else FIRST_S)
+    young = find_young(record, now_ms, since_ms, HORIZON_S if common else FIRST_S)
     recurring = np.zeros_like(passing)
-    if not young.any():
-        return Expected(level, passing, recurring)
     at, here = locate_keys(estimates, record.keys)
     here &= young
-    level = level.copy()
     level[at[here]] = record.before[here]
     passing[at[here]] = True
-    recurring[at[here & record.recurring(now_ms)]] = True
-    return Expected(level, passing, recurring)
+    recurring[at[here & find_recurring(record, now_ms)]] = True
+    return Expected(level, passing, recurring, common)
 
 
 def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
@@ -72,7 +75,7 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     many leap, all others' parts of the traffic change."""
     at, here = locate_keys(before, after.keys)
     old = before.age[at]
-    leapt = here & np.isfinite(after.age) & (after.age <= old) & (after.at_ms != before.at_ms[at])
+    leapt = np.isfinite(after.age) & (after.age <= old) & (after.at_ms != before.at_ms[at])
     if not (len(past.keys) or leapt.any()):
         return past
     open_at, there = locate_keys(after, past.keys)
@@ -83,14 +86,13 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     # A bundle that leaps on, or back, is in the record already.
     rows = np.flatnonzero(leapt)
     rows = rows[~np.isin(after.keys[rows], past.keys)]
-    if not rows.size:
-        return past
     was, early = at[rows], after.first[rows] < 0
     run = np.where(before.up[was] > before.down[was], before.rising[was], before.falling[was])
     few = early | (before.weight[was] - run < _FEW)
     earlier = scale * _find_level_before(before, was, few, after.level[rows])
-    # A shift is found some samples late where outliers are common, or may be.
-    run = np.where(early, after.age[rows], run)
+    # A shift is found some samples late where outliers are common, or may be. An age counts the
+    # newest sample, too, and a run those before it.
+    run = np.where(early, after.age[rows] - 1.0, run)
     late_ms = (run * (after.at_ms[rows] - before.at_ms[was])).astype(np.int64)
     return open_leaps(past, after.keys[rows], (earlier, after.level[rows]), now_ms - late_ms)
 

@@ -37,12 +37,9 @@ def find_early_leaps(known: Estimates) -> Estimates:
         return known
     noise = np.sqrt(true_variance(known.variance, known.moved, known.memory))
     kept = (known.first > 0) & (counted_samples(known.seen) > 0)
-    first, level = np.where(kept, known.first, 1.0), np.where(kept, known.level, 1.0)
     tiny = 1e-3 * float(known.level.mean())
-    apart = np.abs(np.log((level + tiny) / (first + tiny)))
+    apart = np.abs(np.log((known.level + tiny) / (known.first + tiny)))
     leapt = kept & (apart > np.maximum(FAR * noise, LEAP))
-    if not leapt.any():
-        return known
     age = np.where(leapt, _find_age(known), known.age)
     return replace(known, age=age, first=np.where(leapt, -known.first, known.first))
 

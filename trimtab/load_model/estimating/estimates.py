@@ -12,24 +12,16 @@ from trimtab.arrays import Bools, Counts, Floats, Ints
 from trimtab.load_model.estimating.lags import find_believed_part, widen
 from trimtab.load_model.estimating.noise_memory import MOST, remaining, true_variance
 from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
-from trimtab.load_model.odds import DRIFT, is_event
+from trimtab.load_model.odds import DRIFT
 
 Keys = NDArray[np.uint64]
 
 _SETTLED: Final = 10.0
 """Samples for which the noise of a bundle that leapt does not count. Lower: a plan for the leap
 waits; higher: noise is acted on."""
-_JUST: Final = 7.0
+JUST: Final = 7.0
 """Samples for which leaps are one event, in which the target alone counts. Lower: a plan for it
 waits; higher: noise is acted on."""
-_EARLIER: Final = 8
-"""Times as many samples before them in which leaps are counted: with them an hour of minutes.
-Fewer: leaps that come one by one are an event when some of them meet; more: a fleet that has come
-to rest misses events."""
-_UNFOUND: Final = 6.0
-"""A fleet's first samples, in which no leap is found: noise has to be known, and a leap takes a few
-samples. Lower: in a young fleet leaps that come one by one seem to be an event; higher: events of a
-young fleet are found one bundle at a time."""
 JOINED: Final = 4.0
 """Samples for which a leap lowers the bound for others. Lower: slow reporters miss the event;
 higher: noise long after an event counts as a level shift."""
@@ -146,11 +138,6 @@ class Estimates:
         return self.age < _SETTLED
 
     @property
-    def struck(self) -> int:
-        """How many bundles have just leapt."""
-        return int(np.count_nonzero(self.age <= _JUST))
-
-    @property
     def leaping(self) -> int:
         """How many bundles leapt so recently that others may be about to."""
         return int(np.count_nonzero(self.age <= JOINED))
@@ -167,32 +154,9 @@ class Estimates:
         """How often the fleet's samples are outliers, without bundles whose level has just shifted
         or may be shifting now."""
         counted = counted_samples(self.seen)
-        apart = (self.age <= _JUST) | (np.maximum(self.up, self.down) > FAR - DRIFT)
+        apart = (self.age <= JUST) | (np.maximum(self.up, self.down) > FAR - DRIFT)
         count = float((self.outliers * counted).sum()) - int(np.count_nonzero(apart))
         return Outlying(len(self.keys), max(count, 0.0), float(counted.sum()))
-
-    @property
-    def event(self) -> bool:
-        """Whether more bundles have just leapt together than chance brings together."""
-        return self.count_event(np.ones(len(self.keys), np.bool_)) > 0
-
-    def count_event(self, believed: Bools) -> int:
-        """How many of the (m,) ``believed`` bundles have just leapt, if that is an event: more than
-        outliers explain, and than leap at other times, as far as these are known; else 0."""
-        count = int(np.count_nonzero(believed & (self.age <= _JUST)))
-        expected = self.outlying.expected(_JUST)
-        return count if is_event(count, *self._leapt_earlier, expected) else 0
-
-    @property
-    def _leapt_earlier(self) -> tuple[float, float]:
-        """How many bundles leapt in the last hour or so before these samples, and how many times
-        as long that is; an earlier event is none of them: the median counts."""
-        samples = float(self.seen.max(initial=0.0)) - _UNFOUND - _JUST
-        times = min(max(samples, 0.0) / _JUST, float(_EARLIER))
-        windows = max(int(times), 1)
-        leapt = self.age[(self.age > _JUST) & (self.age <= _JUST * (windows + 1))]
-        counts = np.bincount(np.ceil(leapt / _JUST).astype(np.int64) - 2, minlength=windows)
-        return float(np.median(counts)) * windows, min(times, float(windows))
 
     @property
     def chance(self) -> Floats:

@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools
+from trimtab.load_model.estimating.doubted_leaps import are_in_event
 from trimtab.load_model.estimating.leap_record import EDGES_S, HORIZON_S, LeapRecord
 from trimtab.load_model.odds import TOGETHER, together
 
@@ -77,5 +78,5 @@ def _begun_singly(record: LeapRecord, watched_s: float) -> Bools:
     """(k,) which of the open leaps are up, and no part of an event, where more have returned than
     lasted."""
     up = (record.after > record.before) & (not record.trusted)
-    singly: Bools = up & ~record.in_event(watched_s)
+    singly: Bools = up & ~are_in_event(record, watched_s)
     return singly

@@ -6,25 +6,20 @@ returned = within the horizon it came more than half of the way back
 lasted   = it did not
 wait     = twice the shortest age beyond which no more leaps returned than lasted: twice, as the
            longest bursts are rare, and few of them are known
-Leaps that begin together count as one. A leap younger than the wait is a burst that may pass. In a
-fleet whose leaps last there is no wait; where no more have lasted than returned, leaps up that come
-one by one wait for a quarter of an hour. What leapt before and came back waits for twice as long as
-that took (`trimtab.load_model.estimating.passed_leaps`). Leaps that begin together, more of them
-than come so close by chance, are an event: chance is what the fleet's other leaps show, as far as
-they tell in the time it is known.
+Leaps that begin together count as one. In a fleet whose leaps last there is no wait. Which of the
+open leaps are doubted tells `trimtab.load_model.estimating.doubted_leaps`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.passed_leaps import PassedLeaps
-from trimtab.load_model.odds import is_event
 
 EDGES_S: Final = (0.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
 """From when (s) each count of returned leaps is; a wait is the edge of one."""
@@ -37,20 +32,6 @@ come to rest is distrusted for long."""
 _PRIOR: Final = 1.5
 """Lasting leaps that are assumed. Lower: one leap that returns delays the next plan; higher: more
 bursts are answered before their nature is known."""
-_CLOSE_S: Final = 75.0
-"""Time within which leaps begin together: a round, and what reports differ by. Shorter: an
-event seems to be single leaps; longer: bursts that happen to meet seem to be an event."""
-FIRST_S: Final = 900.0
-"""Age (s) at which a leap up that comes by itself is believed while no more have lasted than
-returned: one of unknown kind is as likely as not to last as long again as it has lasted. Shorter:
-the first bursts and backups of a fleet are answered; longer: what gets busier for good is answered
-late."""
-_UNFOUND_S: Final = 360.0
-"""Time in which none of a fleet's leaps is found: noise is not known in the first few samples, and
-what leaps takes a few until it is found. Shorter: bursts of a young fleet seem to meet; longer: an
-event of one is taken for bursts."""
-_JOINING_S: Final = 300.0
-"""Time after an event in which further leaps belong to it: under noise some seem to begin late."""
 
 
 def _none() -> Floats:
@@ -104,38 +85,6 @@ class LeapRecord:
         """Whether more leaps have lasted than returned."""
         return self.lasted > sum(self.returned)
 
-    def young(self, now_ms: int, since_ms: int = 0, first_s: float = FIRST_S) -> Bools:
-        """(k,) whether each open leap may still pass; the fleet is known since ``since_ms``, and a
-        leap up that comes by itself waits for ``first_s``."""
-        watched_s = min((now_ms - since_ms) / 1000.0, HORIZON_S)
-        first = self.up & ~self.in_event(watched_s) & (not self.trusted)
-        wait_s = np.maximum(self.wait_s, np.where(first, first_s, 0.0))
-        young: Bools = now_ms - self.since_ms < 1000.0 * wait_s
-        return young | self.recurring(now_ms)
-
-    def recurring(self, now_ms: int) -> Bools:
-        """(k,) whether the like of each open leap came back, and this one may, too."""
-        wait_s = np.minimum(2 * self.passed.lasted_of(self.keys, self.up), HORIZON_S)
-        recurring: Bools = now_ms - self.since_ms < 1000.0 * wait_s
-        return recurring
-
-    def ends_first_burst(self, now_ms: int, since_ms: int) -> Bools:
-        """(k,) whether each open leap led down from a level that was known, in a fleet known since
-        ``since_ms``, for no longer than the one it led to has lasted by now: then the fleet was
-        first seen in a burst, and the later level is the usual one."""
-        known_ms, lasted_ms = self.since_ms - since_ms, now_ms - self.since_ms
-        ends: Bools = (self.after < self.before) & (lasted_ms >= known_ms)
-        return ends
-
-    def in_event(self, watched_s: float) -> Bools:
-        """(k,) whether each open leap began with more others in its direction than come so close by
-        chance, or soon after such leaps: where bursts overlap, some end as others begin."""
-        in_event = np.zeros(len(self.keys), np.bool_)
-        times = (watched_s - _UNFOUND_S) / _CLOSE_S - 1.0
-        for alike in (self.up, ~self.up):
-            in_event[alike] = _find_events(self.since_ms[alike], times)
-        return in_event
-
     def rescale(self, factor: float) -> LeapRecord:
         """The record with levels that all other bundles' have changed by."""
         return replace(self, before=self.before * factor, after=self.after * factor)
@@ -188,15 +137,11 @@ def open_leaps(
         "since_ms": since_ms,
         "worth": np.full(len(keys), 1.0 / len(keys)),
     }
-    joined = {name: np.concatenate((getattr(past, name), new)) for name, new in columns.items()}
+    joined: dict[str, Any] = {
+        name: np.concatenate((getattr(past, name), new)) for name, new in columns.items()
+    }
     order = np.argsort(joined["keys"])
-    return LeapRecord(
-        **{name: column[order] for name, column in joined.items()},
-        returned=past.returned,
-        lasted=past.lasted,
-        at_ms=past.at_ms or int(since_ms.max()),
-        passed=past.passed,
-    )
+    return replace(past, **{name: column[order] for name, column in joined.items()})
 
 
 def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> LeapRecord:
@@ -205,8 +150,6 @@ def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> Leap
     ``here``: (k,) whether what leapt is still known, and still counts as a leap; ``back``: whether
     the leap returned.
     """
-    if not len(past.keys):
-        return past
     age_s = (now_ms - past.since_ms) / 1000.0
     back = here & back
     lasted = here & ~back & (age_s >= HORIZON_S)
@@ -227,16 +170,3 @@ def close_leaps(past: LeapRecord, here: Bools, back: Bools, now_ms: int) -> Leap
         at_ms=now_ms,
         passed=past.passed.note(past.keys[back], lasted_s, past.keys[lasted], now_ms),
     )
-
-
-def _find_events(since_ms: Ints, times: float) -> Bools:
-    """(k,) which leaps that began at ``since_ms`` are part of an event, in a fleet watched for so
-    many ``times`` as long besides as what begins together takes."""
-    began_ms, at, counts = np.unique(since_ms, return_inverse=True, return_counts=True)
-    later_s = (began_ms[None, :] - began_ms[:, None]) / 1000.0
-    close = ((later_s >= 0) & (later_s <= _CLOSE_S)) @ counts
-    k = len(since_ms)
-    begins = np.array([is_event(some, k - some, times) for some in close.tolist()], np.bool_)
-    belongs = np.any(begins[:, None] & (later_s >= 0) & (later_s <= _JOINING_S), axis=0)
-    found: Bools = np.asarray(belongs)[at.reshape(-1)]
-    return found

@@ -14,6 +14,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Keys
+from trimtab.load_model.estimating.rows import find_keys
 
 _REMEMBERED_MS: Final = 2 * 86_400_000
 """Time for which a leap that came back is remembered. Shorter: a daily job is answered every day;
@@ -38,19 +39,16 @@ class PassedLeaps:
 
     def lasted_of(self, keys: Keys, up: Bools) -> Floats:
         """(k,) how long (s) the last leap in the same direction lasted; 0 if none came back."""
-        if not len(self.keys):
-            return np.zeros(len(keys))
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        lasted_s = np.where(up, self.lasted_s[at], -self.lasted_s[at])
-        lasted: Floats = np.where(self.keys[at] == keys, np.maximum(lasted_s, 0.0), 0.0)
+        at, here = find_keys(keys, self.keys)
+        lasted_s = self.lasted_s[at[here]]
+        lasted = np.zeros(len(keys))
+        lasted[here] = np.maximum(np.where(up[here], lasted_s, -lasted_s), 0.0)
         return lasted
 
     def note(self, keys: Keys, lasted_s: Floats, lasting: Keys, now_ms: int) -> PassedLeaps:
         """With further leaps that came back now, without what leapt for good (``lasting``)."""
         kept = self.at_ms >= now_ms - _REMEMBERED_MS
         kept &= ~np.isin(self.keys, np.concatenate((keys, lasting)))
-        if not len(keys) and kept.all():
-            return self
         joined = np.concatenate((self.keys[kept], keys))
         order = np.argsort(joined)
         return PassedLeaps(

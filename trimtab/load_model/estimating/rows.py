@@ -19,20 +19,20 @@ def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
     """The places of ``keys`` in the estimates, and which of them are present."""
     if np.array_equal(all_of.keys, keys):
         return np.arange(len(keys)), np.ones(len(keys), np.bool_)
-    return _find(keys, all_of.keys)
+    return find_keys(keys, all_of.keys)
 
 
-def are_among(some: Keys, keys: Keys) -> Bools:
-    """(k,) which of ``some`` are among ``keys``, which ascend: `np.isin` would hash all of them."""
-    return _find(some, keys)[1]
-
-
-def _find(some: Keys, keys: Keys) -> tuple[Ints, Bools]:
+def find_keys(some: Keys, keys: Keys) -> tuple[Ints, Bools]:
     """(k,) the places of ``some`` in ``keys``, which ascend, and which of them are there."""
     if not len(keys):
         return np.zeros(len(some), np.int64), np.zeros(len(some), np.bool_)
     at = np.minimum(np.searchsorted(keys, some), len(keys) - 1)
     return at, keys[at] == some
+
+
+def are_among(some: Keys, keys: Keys) -> Bools:
+    """(k,) which of ``some`` are among ``keys``, which ascend: `np.isin` would hash all of them."""
+    return find_keys(some, keys)[1]
 
 
 def join_rows(some: Estimates, others: Estimates) -> Estimates:

@@ -4,7 +4,7 @@ excess = use of a broker beyond what its traffic, its bundles and it itself are 
          parts of the limit of the resource where that is most
 spell  = begins when an excess is no noise and no bundle came or went of late: a backup, a
          collection of garbage and a neighbour on the machine are alike in this
-While a spell may pass (`trimtab.load_model.estimating.leap_record`, as for bundles that leap) the
+While a spell may pass (`trimtab.load_model.estimating.doubted_leaps`, as for bundles that leap) the
 broker teaches nothing of needs: what it takes for a while would be dealt out to its bundles, and
 these would seem heavy until they have moved away. A broker near overload is believed at once.
 """
@@ -19,8 +19,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
+from trimtab.load_model.estimating.doubted_leaps import find_young
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.leap_record import LeapRecord, close_leaps, open_leaps
+from trimtab.load_model.estimating.rows import find_keys
 
 _FAR: Final = 5.0
 """Standard deviations of an excess that is no noise."""
@@ -57,8 +59,7 @@ def note_spells(past: LeapRecord, found: Excess, now_ms: int) -> tuple[LeapRecor
     """
     order = np.argsort(found.keys)
     keys, passing = found.keys[order], np.zeros(len(order), np.bool_)
-    at = np.minimum(np.searchsorted(keys, past.keys), len(keys) - 1)
-    here = keys[at] == past.keys
+    at, here = find_keys(past.keys, keys)
     off, calm = found.off[order], found.calm[order]
     left = (off[at] + past.before) * np.sign(past.after)
     over = here & calm[at] & (left < np.abs(past.after) / 2)
@@ -69,7 +70,7 @@ def note_spells(past: LeapRecord, found: Excess, now_ms: int) -> tuple[LeapRecor
     levels = (np.zeros(count), off[begins])
     record = open_leaps(record, keys[begins], levels, np.full(count, now_ms, np.int64))
     at = np.searchsorted(keys, record.keys)
-    held = record.young(now_ms) & ~found.full[order][at] & (record.before == 0)
+    held = find_young(record, now_ms) & ~found.full[order][at] & (record.before == 0)
     record = replace(record, before=np.where(held, 0.0, record.after))
     passing[order[at[held]]] = True
     return record, passing

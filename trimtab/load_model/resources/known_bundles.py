@@ -8,6 +8,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Keys
+from trimtab.load_model.estimating.rows import find_keys
 from trimtab.load_model.resources.needs import Needs
 
 
@@ -32,12 +33,10 @@ def recall_bundles(past: Needs, keys: Keys, usual: Floats, rows: Ints) -> KnownB
     m = len(keys)
     own, was = usual.copy(), np.full(m, -1)
     unsure, loose = np.ones((4, m)), np.ones((4, m))
-    if len(past.keys):
-        at = np.minimum(np.searchsorted(past.keys, keys), len(past.keys) - 1)
-        here = past.keys[at] == keys
-        at = at[here]
-        own[:, here], unsure[:, here] = past.own[:, at], past.unsure[:, at]
-        loose[:, here], was[here] = past.loose[:, at], now_at[past.host[at]]
+    at, here = find_keys(keys, past.keys)
+    at = at[here]
+    own[:, here], unsure[:, here] = past.own[:, at], past.unsure[:, at]
+    loose[:, here], was[here] = past.loose[:, at], now_at[past.host[at]]
     return KnownBundles(own, unsure, loose, was)
 
 

@@ -1,0 +1,127 @@
+"""The fleet where traffic alone tells what bundles add to a broker."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Floats, Ints
+from trimtab.load_model.bursts import Hosts, find_largest, find_near_overload, leave_out_bursts
+from trimtab.load_model.estimating.bundle_leaps import Expected
+from trimtab.load_model.estimating.estimates import Keys
+from trimtab.load_model.estimating.excursions import find_hidden_part
+from trimtab.load_model.estimating.fleet_events import count_event
+from trimtab.load_model.estimating.rows import locate_keys
+from trimtab.load_model.falls import Carried, find_falls, follow_highs
+from trimtab.load_model.fleet import Fleet
+from trimtab.load_model.history import PlannerHistory
+from trimtab.load_model.passing_use import find_doubted
+from trimtab.load_model.resources.own_use import leave_out_doubted
+from trimtab.load_model.room import Sizes, find_usage
+from trimtab.load_model.traffic_cost import cost_of
+from trimtab.load_model.wariness import find_slack, rests_after_plan, unrest_of
+from trimtab.settings import Settings
+from trimtab.view import View
+
+TINY = 1e-9
+"""Floor of total size and gain, which are divided by."""
+
+
+class Reported(NamedTuple):
+    """The m bundles of a view, as the estimates know them."""
+
+    keys: Keys
+    """Ascending."""
+    order: Ints
+    """(m,) the view's row of each key."""
+    traffic: Floats
+    """(m,) bytes/s as reported, by the rows of the view."""
+    arriving: Floats
+    """(n,) total size of further bundles, on their way to each broker, that no broker reports."""
+    expected: Expected
+    """Of the bundles of the estimates."""
+
+
+def predict_by_traffic(
+    view: View, bundles: Reported, history: PlannerHistory, settings: Settings
+) -> tuple[Fleet, Sizes, PlannerHistory]:
+    """The fleet where traffic alone tells what bundles add to a broker, other sizes of the bundles,
+    and the history that knows what namespaces carried."""
+    estimates, leaps, order = history.estimates, history.leaps, bundles.order
+    expected = bundles.expected
+    # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
+    at = np.empty_like(order)
+    at[order] = locate_keys(estimates, bundles.keys)[0]
+    level = estimates.current[at]
+    # For bundles that no broker reports now the share is known, but not the traffic.
+    whole = float(bundles.traffic.sum()) / max(float(level.sum()), TINY)
+    hosts = _find_hosts(view, bundles, history, (level, whole), settings)
+    gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
+    now = view.now_ms, history.known_since_ms
+    settled = leaps.wait_s == 0 and not expected.common
+    chance = (estimates.chance if settled else estimates.spread)[at]
+    carried = whole * level, whole**2 * chance, bundles.traffic
+    history, falls = _note_falls(view, history, *carried)
+    resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
+    near_overload, known = find_near_overload(settings), expected.recurring[at] | (not settled)
+    passing, relieved = leave_out_bursts(
+        hosts, hosts.usage(level), expected.passing[at], settings, known=known
+    )
+    size = np.where(passing, expected.level[at], level)
+    hidden = find_hidden_part(leaps, len(level), *now) * np.where(passing, 0.0, size)
+    slack = find_slack(settings, unrest_of(history, view.now_ms))
+    before = size * falls[view.bundles.namespace] if resting else None
+    # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
+    full = level if settled else np.minimum(size, level)
+    sizes = Sizes(size, full, before, slack)
+    fleet = Fleet(
+        usage=find_usage(sizes, hosts, settings),
+        gain=gain,
+        size=size,
+        where=where,
+        movable=view.bundles.movable & (size > 0),
+        variance=gain**2 * np.bincount(where, chance, n),
+        hidden=gain * find_largest(hidden, where, n),
+        whole=whole,
+        ready=False,
+        struck=count_event(estimates, ~expected.passing) if settled else 0,
+        answered=rests_after_plan(history, settings, view.now_ms),
+        limit=near_overload if relieved.any() else 0.0,
+        full=near_overload,
+        passing=int(np.count_nonzero(passing)),
+        resting=resting,
+    )
+    return fleet, sizes, history
+
+
+def _note_falls(
+    view: View, history: PlannerHistory, average: Floats, variance: Floats, newest: Floats
+) -> tuple[PlannerHistory, Floats]:
+    """The history with what namespaces carried at their highest, and (s,) by how much each of them
+    fell; (m,) traffic in bytes/s."""
+    names = view.bundles.namespaces
+    if not history.estimates.known:
+        return history, np.ones(len(names))
+    carried = Carried.summed(view.bundles.namespace, len(names), average, variance, newest)
+    highs = follow_highs(history.highs, names, carried, view.now_ms, history.known_since_ms)
+    return replace(history, highs=highs), find_falls(highs, carried)
+
+
+def _find_hosts(
+    view: View,
+    bundles: Reported,
+    history: PlannerHistory,
+    sizes: tuple[Floats, float],
+    settings: Settings,
+) -> Hosts:
+    """The brokers and what will be there; ``sizes``: (m,) those of the bundles, and the bytes/s of
+    a size of 1."""
+    brokers, (size, whole) = view.brokers, sizes
+    gain = np.maximum(whole * cost_of(brokers, history), TINY)
+    rest = np.array([history.unexplained[name] for name in brokers.names])
+    doubted = find_doubted(brokers, history, rest, settings)
+    hosts = Hosts(rest + gain * bundles.arriving, gain, view.intended)
+    full = hosts.usage(size)
+    return hosts._replace(rest=hosts.rest + leave_out_doubted(full, doubted) - full)
