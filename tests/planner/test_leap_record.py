@@ -235,6 +235,30 @@ def test_what_leaps_the_other_way_than_it_did_is_believed() -> None:
     assert not fleet.expected()[1].any()
 
 
+@pytest.mark.parametrize("between", [0, 15])
+def test_what_catches_up_on_a_dip_is_waited_out(between: int) -> None:
+    """The consumers of ten bundles stop for twenty minutes, and then read what they missed."""
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(20, 0.3, range(10))
+    fleet.run(between)
+    fleet.run(3, 2.0, range(10))
+    level, passing = fleet.expected()
+    assert np.flatnonzero(passing).tolist() == [*range(10)]
+    np.testing.assert_allclose(level, level.mean(), rtol=0.1)
+    fleet.run(40, 2.0, range(10))
+    assert not fleet.expected()[1].any()
+
+
+def test_what_grows_long_after_a_dip_is_believed() -> None:
+    fleet = Fleet()
+    fleet.run(30)
+    fleet.run(8, 0.3, range(10))
+    fleet.run(20)
+    fleet.run(3, 2.0, range(10))
+    assert not fleet.expected()[1].any()
+
+
 def test_what_leapt_for_good_is_forgotten_to_have_passed() -> None:
     fleet = Fleet()
     fleet.run(30)

@@ -14,6 +14,7 @@ from trimtab.load_model.estimating.doubted_leaps import (
     find_young,
 )
 from trimtab.load_model.estimating.estimates import Estimates
+from trimtab.load_model.estimating.events import LEAP
 from trimtab.load_model.estimating.excursions import are_bursts_common
 from trimtab.load_model.estimating.leap_record import (
     HORIZON_S,
@@ -52,7 +53,14 @@ def record_leaps(
     past = _open(past, before, after, now_ms)
     past = past.without(find_first_ends(past, now_ms, since_ms), since_ms, now_ms)
     at, here = locate_keys(after, past.keys)
-    return close_leaps(past, here, _returned(past, after.level[at]), now_ms)
+    level = after.level[at]
+    record = close_leaps(past, here, _returned(past, level), now_ms)
+    # What leaps back past where it was, as when consumers that stopped read their backlog, leaps.
+    past_it = here & _leapt(before, after)[at] & _is_beyond(past, level)
+    if not past_it.any():
+        return record
+    began_ms = _find_begin(before, after, at[past_it], now_ms)
+    return open_leaps(record, past.keys[past_it], (past.before[past_it], level[past_it]), began_ms)
 
 
 def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int, since_ms: int) -> Expected:
@@ -74,8 +82,7 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     """The record with the leaps of this round, and with what all others' levels changed by: where
     many leap, all others' parts of the traffic change."""
     at, here = locate_keys(before, after.keys)
-    old = before.age[at]
-    leapt = np.isfinite(after.age) & (after.age <= old) & (after.at_ms != before.at_ms[at])
+    leapt = _leapt(before, after)
     if not (len(past.keys) or leapt.any()):
         return past
     open_at, there = locate_keys(after, past.keys)
@@ -87,14 +94,33 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     rows = np.flatnonzero(leapt)
     rows = rows[~np.isin(after.keys[rows], past.keys)]
     was, early = at[rows], after.first[rows] < 0
-    run = np.where(before.up[was] > before.down[was], before.rising[was], before.falling[was])
-    few = early | (before.weight[was] - run < _FEW)
+    few = early | (before.weight[was] - _find_run(before, was) < _FEW)
     earlier = scale * _find_level_before(before, was, few, after.level[rows])
-    # A shift is found some samples late where outliers are common, or may be. An age counts the
-    # newest sample, too, and a run those before it.
-    run = np.where(early, after.age[rows] - 1.0, run)
-    late_ms = (run * (after.at_ms[rows] - before.at_ms[was])).astype(np.int64)
-    return open_leaps(past, after.keys[rows], (earlier, after.level[rows]), now_ms - late_ms)
+    began_ms = _find_begin(before, after, rows, now_ms)
+    return open_leaps(past, after.keys[rows], (earlier, after.level[rows]), began_ms)
+
+
+def _leapt(before: Estimates, after: Estimates) -> Bools:
+    """(m,) which bundles of ``after`` leapt by their newest samples."""
+    at, here = locate_keys(before, after.keys)
+    new = after.at_ms != before.at_ms[at]
+    leapt: Bools = here & np.isfinite(after.age) & (after.age <= before.age[at]) & new
+    return leapt
+
+
+def _find_begin(before: Estimates, after: Estimates, rows: Ints, now_ms: int) -> Ints:
+    """(j,) when the leaps of these rows began: a shift is found some samples late where outliers
+    are common, or may be. An age counts the newest sample, too, and a run those before it."""
+    at, _ = locate_keys(before, after.keys[rows])
+    run = np.where(after.first[rows] < 0, after.age[rows] - 1.0, _find_run(before, at))
+    began_ms: Ints = now_ms - (run * (after.at_ms[rows] - before.at_ms[at])).astype(np.int64)
+    return began_ms
+
+
+def _find_run(before: Estimates, at: Ints) -> Floats:
+    """(j,) how many samples before the newest one were on its side of the level."""
+    rising = before.up[at] > before.down[at]
+    return np.where(rising, before.rising[at], before.falling[at])
 
 
 def _find_level_before(before: Estimates, at: Ints, few: Bools, after: Floats) -> Floats:
@@ -113,8 +139,22 @@ def _find_change(before: Floats, after: Floats) -> float:
 
 def _returned(leaps: LeapRecord, level: Floats) -> Bools:
     """(k,) whether the levels are nearer to those before the leaps."""
+    away, leap = _measure(leaps, level)
+    returned: Bools = away < leap / 2
+    return returned
+
+
+def _is_beyond(leaps: LeapRecord, level: Floats) -> Bools:
+    """(k,) whether the levels are on the other side of those before the leaps, and a leap off."""
+    away, _ = _measure(leaps, level)
+    beyond: Bools = away < -LEAP
+    return beyond
+
+
+def _measure(leaps: LeapRecord, level: Floats) -> tuple[Floats, Floats]:
+    """(k,) logarithms of the levels over those before the leaps, and of the leaps; in the direction
+    of each leap."""
     tiny = 1e-12
     away = np.log((level + tiny) / (leaps.before + tiny))
     leap = np.log((leaps.after + tiny) / (leaps.before + tiny))
-    returned: Bools = away * np.sign(leap) < np.abs(leap) / 2
-    return returned
+    return away * np.sign(leap), np.abs(leap)

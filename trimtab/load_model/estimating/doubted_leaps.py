@@ -3,7 +3,7 @@
 young     = younger than the wait of its fleet (`trimtab.load_model.estimating.leap_record`)
 first     = up, by itself, in a fleet where no more leaps have lasted than returned: it waits for a
             quarter of an hour
-recurring = its like came back, so it waits for twice as long as that took
+recurring = its like came back, or it catches up on a dip: it waits for twice as long as that took
             (`trimtab.load_model.estimating.passed_leaps`)
 event     = leaps that begin together, more of them than come so close by chance; chance is what the
             fleet's other leaps show, as far as they tell in the time it is known
@@ -48,8 +48,11 @@ def find_young(
 
 
 def find_recurring(record: LeapRecord, now_ms: int) -> Bools:
-    """(k,) whether the like of each open leap came back, and this one may, too."""
-    wait_s = 2 * record.passed.lasted_of(record.keys, record.up)
+    """(k,) whether the like of each open leap came back, and this one may, too, or it catches up on
+    a dip."""
+    lasted_s = record.passed.lasted_of(record.keys, record.up)
+    dipped_s = record.passed.dipped_of(record.keys, record.up, record.since_ms)
+    wait_s = 2 * np.maximum(lasted_s, dipped_s)
     recurring: Bools = now_ms - record.since_ms < 1000.0 * wait_s
     return recurring
 

@@ -3,6 +3,9 @@
 What leapt and came back is expected to do so again: the next leap in the same direction waits for
 twice as long as the last one lasted. That is known of each bundle, or broker, by itself, whatever
 the fleet's other leaps do, and of many that leap together too.
+
+What leaps up after a dip catches up: consumers that stopped read their backlog. A leap is half more
+at least, so what was missed in the dip is made up for within twice as long.
 """
 
 from __future__ import annotations
@@ -44,6 +47,16 @@ class PassedLeaps:
         lasted = np.zeros(len(keys))
         lasted[here] = np.maximum(np.where(up[here], lasted_s, -lasted_s), 0.0)
         return lasted
+
+    def dipped_of(self, keys: Keys, up: Bools, since_ms: Ints) -> Floats:
+        """(k,) how long (s) the dip lasted that a leap up at ``since_ms`` catches up on; 0 if it is
+        down, or the last dip ended more than twice as long before it."""
+        at, here = find_keys(keys, self.keys)
+        dipped_s = np.where(up, self.lasted_of(keys, np.zeros_like(up)), 0.0)
+        after_s = np.full(len(keys), np.inf)
+        after_s[here] = (since_ms[here] - self.at_ms[at[here]]) / 1000.0
+        dipped: Floats = np.where(after_s <= 2 * dipped_s, dipped_s, 0.0)
+        return dipped
 
     def note(self, keys: Keys, lasted_s: Floats, lasting: Keys, now_ms: int) -> PassedLeaps:
         """With further leaps that came back now, without what leapt for good (``lasting``)."""
