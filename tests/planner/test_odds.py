@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trimtab.load_model.odds import bound, bound_in_event, deviations, is_event
@@ -84,6 +84,7 @@ def test_what_is_usual_is_no_event_and_four_times_as_many_are() -> None:
     assert not is_event(9, 0.0, 8.0, outliers=6.0)
 
 
+@example(3, 5e-324, 2.0, 0)
 @given(st.integers(0, 1_000), st.floats(0, 1_000), st.floats(0, 100), st.integers(0, 100))
 def test_more_leaps_at_other_times_make_no_event(
     count: int, earlier: float, times: float, more: int

@@ -83,5 +83,6 @@ def is_event(count: int, earlier: float, times: float, outliers: float = 0.0) ->
     common = (count + earlier) / (1.0 + times)
     odds = count * math.log(count / common)
     if earlier:
-        odds += earlier * math.log(earlier / times / common)
+        # Not of their quotient, which may be too small for a number.
+        odds += earlier * (math.log(earlier) - math.log(times * common))
     return odds > _CLEARLY
