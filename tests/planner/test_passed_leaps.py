@@ -37,9 +37,9 @@ def test_the_newest_of_a_bundle_counts() -> None:
 
 def test_it_is_remembered_for_two_days() -> None:
     """A daily job is known by the second time, and by the third."""
-    passed = note(PassedLeaps(), 7, 480.0)
-    assert lasted(note(passed, 3, 60.0, 2 * DAY_MS), 7) == 480.0
-    assert lasted(note(passed, 3, 60.0, 2 * DAY_MS + 1), 7) == 0.0
+    passed = note(PassedLeaps(), 7, 480.0, now_ms=DAY_MS)
+    assert lasted(note(passed, 3, 60.0, 3 * DAY_MS), 7) == 480.0
+    assert lasted(note(passed, 3, 60.0, 3 * DAY_MS + 1), 7) == 0.0
 
 
 def test_what_leapt_for_good_is_forgotten() -> None:
