@@ -15,7 +15,7 @@ what rounds have learnt each changes most.
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from trimtab.state.copied_pages import CopiedPages
@@ -69,13 +69,12 @@ class MemoryStore:
 
     def save(self, memory: Memory, learnt: bytes | None) -> None:
         """Store the memory; ``learnt`` is what a round has just learnt, packed, or None."""
-        packed, head = pack(set_apart(memory)[0]), replace(self._head, digests={})
-        head.digests.update(self._head.digests)
+        packed, head = pack(set_apart(memory)[0]), self._head
+        count, digests = head.learnt, dict(head.digests)
         if learnt is not None:
-            count = self._write(_LEARNT, compress(learnt), head.learnt, head.digests)
-            head = replace(head, learnt=count)
-        more = self._write(_REST, packed[PAGE:], head.more, head.digests)
-        self._head = replace(head, memory=packed[:PAGE], more=more)
+            count = self._write(_LEARNT, compress(learnt), count, digests)
+        more = self._write(_REST, packed[PAGE:], head.more, digests)
+        self._head = Head(packed[:PAGE], more, count, digests)
         self._pages[_REST] = pack(self._head)
 
     def _read(self, part: str, count: int) -> bytes:
