@@ -50,13 +50,14 @@ def record_leaps(
     known since ``since_ms``."""
     if not len(before.keys):
         return past
-    past = _open(past, before, after, now_ms)
+    leapt = _leapt(before, after)
+    past = _open(past, before, after, leapt, now_ms)
     past = past.without(find_first_ends(past, now_ms, since_ms), since_ms, now_ms)
     at, here = locate_keys(after, past.keys)
     level = after.level[at]
     record = close_leaps(past, here, _returned(past, level), now_ms)
     # What leaps back past where it was, as when consumers that stopped read their backlog, leaps.
-    past_it = here & _leapt(before, after)[at] & _is_beyond(past, level)
+    past_it = here & leapt[at] & _is_beyond(past, level)
     if not past_it.any():
         return record
     began_ms = _find_begin(before, after, at[past_it], now_ms)
@@ -78,11 +79,12 @@ def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int, since_m
     return Expected(level, passing, recurring, common)
 
 
-def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) -> LeapRecord:
+def _open(
+    past: LeapRecord, before: Estimates, after: Estimates, leapt: Bools, now_ms: int
+) -> LeapRecord:
     """The record with the leaps of this round, and with what all others' levels changed by: where
     many leap, all others' parts of the traffic change."""
     at, here = locate_keys(before, after.keys)
-    leapt = _leapt(before, after)
     if not (len(past.keys) or leapt.any()):
         return past
     open_at, there = locate_keys(after, past.keys)
@@ -93,6 +95,9 @@ def _open(past: LeapRecord, before: Estimates, after: Estimates, now_ms: int) ->
     # A bundle that leaps on, or back, is in the record already.
     rows = np.flatnonzero(leapt)
     rows = rows[~np.isin(after.keys[rows], past.keys)]
+    # The levels before are found of all bundles.
+    if not rows.size:
+        return past
     was, early = at[rows], after.first[rows] < 0
     few = early | (before.weight[was] - _find_run(before, was) < _FEW)
     earlier = scale * _find_level_before(before, was, few, after.level[rows])

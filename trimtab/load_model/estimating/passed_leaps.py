@@ -62,6 +62,9 @@ class PassedLeaps:
         """With further leaps that came back now, without what leapt for good (``lasting``)."""
         kept = self.at_ms >= now_ms - _REMEMBERED_MS
         kept &= ~np.isin(self.keys, np.concatenate((keys, lasting)))
+        # Most rounds note nothing.
+        if not len(keys) and kept.all():
+            return self
         joined = np.concatenate((self.keys[kept], keys))
         order = np.argsort(joined)
         return PassedLeaps(
