@@ -96,14 +96,13 @@ def _relieve(board: Board, hot: int, cold: int | None, band: Band, habit: Habit)
 def _choose(board: Board, hot: int, cold: int, band: Band, habit: Habit) -> int | None:
     """Position, on the hot broker's shelf, of the bundle to move to the cold broker."""
     shelf = board.shelves[hot]
-    need, spare = board.above(hot, band)
-    lack, room = board.below(cold, band)
+    need, spare = board.above(hot, band.high), board.above(hot, band.low)
+    lack, room = board.below(cold, band.low), board.below(cold, band.high)
     most = min(spare, room)
     at = shelf.fitting(max(need, lack), most)
     if at is None and habit.nearer:
         middle = (band.low + band.high) / 2
-        only = Band(middle, middle)
-        at = shelf.largest(2 * min(board.above(hot, only)[0], board.below(cold, only)[0]))
+        at = shelf.largest(2 * min(board.above(hot, middle), board.below(cold, middle)))
     if at is None and habit.leaping and need > room:
         at = _leaping(shelf, board.shelves[cold], room, spare)
     if at is None and habit.thrifty:
@@ -133,10 +132,10 @@ def _bolder(shelf: Shelf, at: int | None, spare: float, room: float) -> int | No
 
 def _fill(board: Board, cold: int, band: Band) -> None:
     """Move a bundle of a hot broker to the coldest; set the coldest aside if none fits."""
-    lack, room = board.below(cold, band)
+    lack, room = board.below(cold, band.low), board.below(cold, band.high)
     best: tuple[float, int, int] | None = None
     for giver in board.givers(_GIVERS):
-        most = min(room, board.above(giver, band)[1])
+        most = min(room, board.above(giver, band.low))
         if giver == cold or not board.may_give(giver):
             continue
         shelf = board.shelves[giver]

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from trimtab.planner.search.ground import Band, BoardMove, Ground
+from trimtab.planner.search.ground import BoardMove, Ground
 from trimtab.planner.search.shelf import Shelf
 
 
@@ -64,17 +64,13 @@ class Board:
         """Skip the coldest broker, which nothing fits, until its usage changes."""
         _take_top(self._cold)
 
-    def above(self, broker: int, band: Band) -> tuple[float, float]:
-        """The broker's load above the top of a band, and above its bottom; negative if it is
-        below."""
-        usage, gain = self.usage[broker], self.gain[broker]
-        return (usage - band.high) / gain, (usage - band.low) / gain
+    def above(self, broker: int, level: float) -> float:
+        """The broker's load above a level of usage; negative if it is below."""
+        return (self.usage[broker] - level) / self.gain[broker]
 
-    def below(self, broker: int, band: Band) -> tuple[float, float]:
-        """The load that the broker lacks to the bottom of a band, and to its top; negative if it is
-        above."""
-        usage, gain = self.usage[broker], self.gain[broker]
-        return (band.low - usage) / gain, (band.high - usage) / gain
+    def below(self, broker: int, level: float) -> float:
+        """The load that the broker lacks to a level of usage; negative if it is above."""
+        return -self.above(broker, level)
 
     def givers(self, most: int) -> list[int]:
         """The hottest brokers, hottest first, whether set aside or not."""

@@ -74,7 +74,7 @@ def send_outsized(board: Board, brokers: Ints, band: Band) -> None:
         cold = board.coldest()
         if cold is None or cold == host:
             return
-        if -size <= board.below(cold, band)[1] + sum(board.shelves[cold].sizes[-_FEW:]):
+        if -size <= board.below(cold, band.high) + sum(board.shelves[cold].sizes[-_FEW:]):
             board.move(len(board.shelves[host].sizes) - 1, host, cold)
 
 
@@ -82,7 +82,7 @@ def _outsized(board: Board, broker: int, band: Band) -> bool:
     shelf = board.shelves[broker]
     if not board.may_give(broker):
         return False
-    need, spare = board.above(broker, band)
+    need, spare = board.above(broker, band.high), board.above(broker, band.low)
     return shelf.sizes[-1] > spare and _count(shelf, need, spare) >= _MANY
 
 
