@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from operator import sub
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,7 +54,7 @@ def drain_into(frame: DataFrame, records: int, sink: Sink | None, checkpoint: st
     try:
         first, before = _wait(query, lambda done, _: done > WARM_UP, others)
         last, after = _wait(query, lambda _, read: read >= records, others)
-        progress = [p for p in _recent(query) if p["numInputRows"]]
+        progress = [p for p in _recent(query) if p["records"]]
     finally:
         query.stop()
     counted = progress[WARM_UP:]
@@ -65,7 +67,7 @@ def drain_into(frame: DataFrame, records: int, sink: Sink | None, checkpoint: st
             stage: [batch["durationMs"].get(stage, 0) / 1000 for batch in counted]
             for stage in sorted(stages)
         },
-        rows=[batch["numInputRows"] for batch in counted],
+        rows=[batch["records"] for batch in counted],
         cpu=(after - before) / max(1, last - first),
     )
 
@@ -76,8 +78,8 @@ def _wait(
     """Wait for a number of batches or of records; the records read and the CPU seconds used."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
-        progress = [p for p in _recent(query) if p["numInputRows"]]
-        read = sum(p["numInputRows"] for p in progress)
+        progress = [p for p in _recent(query) if p["records"]]
+        read = sum(p["records"] for p in progress)
         if until(len(progress), read):
             return read, cpu_seconds(others)
         if (error := query.exception()) is not None:
@@ -88,7 +90,17 @@ def _wait(
 
 
 def _recent(query: StreamingQuery) -> list[Progress]:
-    return [dict(progress) for progress in query.recentProgress]
+    """Spark's account of each batch, with its ``records``: a row of a source may be many."""
+    told = [json.loads(progress.json) for progress in query.recentProgress]
+    ends = [sum(_read_by(source) for source in each["sources"]) for each in told]
+    counts = map(sub, ends, [0, *ends])
+    return [{**each, "records": count} for each, count in zip(told, counts, strict=True)]
+
+
+def _read_by(source: Progress) -> int:
+    """Records of the source's topics before its end; theirs begin at 0."""
+    topics = (source["endOffset"] or {}).values()
+    return sum(sum(partitions.values()) for partitions in topics)
 
 
 def cpu_seconds(others: Collection[int]) -> float:

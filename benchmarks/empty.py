@@ -23,10 +23,9 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from deploy import jars
-from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
 from streaming.config import SparkConfig
-from streaming.query.decoding import PARCELS, decode_batches
+from streaming.query.reports.source import ReportStream
 from streaming.query.session import spark_session
 from trimtab.wire import keys
 from trimtab.wire.rows import Tag
@@ -54,17 +53,21 @@ class Counting(StatefulProcessor):
         pass
 
 
-def empty_pair(spark: SparkSession, source: KafkaSource, *, decoded: bool = False) -> DataFrame:
-    """The same sources and columns as ``streaming.query.pipeline.rows``, with a key a broker.
+def empty_pair(
+    spark: SparkSession, source: KafkaSource, decoded: ReportStream | None = None
+) -> DataFrame:
+    """The same topics as ``streaming.query.pipeline.rows``, reports as they are, a key a broker.
 
-    ``decoded``: as the job does it, decoded before the shuffle and by shard; the keys alone go on.
+    ``decoded``: reports as the job reads them, decoded before the shuffle and by shard; the keys
+    alone go on.
     """
-    reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
-    key = "broker"
-    if decoded:
-        key = "shard"
-        parcels = reports.mapInArrow(decode_batches, PARCELS)
-        reports = parcels.select(f.lit("bench").alias("cluster"), key)
+    if decoded is not None:
+        key, reports = "shard", decoded.read(spark).withColumn("cluster", f.lit("bench"))
+        reports = reports.select("cluster", key)
+    else:
+        key, reports = "broker", source.read(spark, keys.LOAD_REPORTS)
+        names = f.split(f.col("key").cast("string"), "/")
+        reports = reports.select(names[0].alias("cluster"), names[1].alias(key), "value")
     counts = reports.groupBy("cluster", key).transformWithState(
         Counting(), _SCHEMA, outputMode="Append", timeMode="ProcessingTime"
     )

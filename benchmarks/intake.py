@@ -45,7 +45,6 @@ from sinks.kafka.topics import ensure_topics
 from sinks.redis.cluster_gate import ClusterGate
 from sinks.redis.ownership_store import OwnershipStore
 from sinks.redis.server.connections import redis_client
-from sources.load_reports import select_reports
 from sources.topics import KafkaSource
 from streaming.config import SparkConfig
 from streaming.leader.leadership import Leadership
@@ -53,6 +52,7 @@ from streaming.leader.store_opening import StoreOpener
 from streaming.query.batch import BatchWriter
 from streaming.query.offsets import OffsetLog
 from streaming.query.pipeline import rows, snapshots_of
+from streaming.query.reports.source import ReportStream
 from streaming.query.session import spark_session
 from streaming.sink_retry import SinkRetry
 from streaming.watchdog import Progress
@@ -113,6 +113,7 @@ def measure(folder: Path) -> list[Figure]:
 
 def _sides(spark: SparkSession, stack: Stack, shape: Shape, folder: Path) -> dict[str, Side]:
     source = KafkaSource(stack.kafka_bootstrap, max_offsets=shape.batch)
+    reports = ReportStream(stack.kafka_bootstrap, first={}, most=shape.batch)
     plain = partial(drain, records=shape.batch * BATCHES, sink=None, folder=folder)
 
     def parsed() -> DataFrame:
@@ -120,23 +121,27 @@ def _sides(spark: SparkSession, stack: Stack, shape: Shape, folder: Path) -> dic
         return source.read(spark, keys.LOAD_REPORTS).select(f.from_json(text, sql_type()))
 
     def operator() -> DataFrame:
-        reports = select_reports(source.read(spark, keys.LOAD_REPORTS))
-        return snapshots_of(reports, IntakeSettings())
+        return snapshots_of(reports.read(spark), IntakeSettings())
 
     sides = {
         "read": lambda: plain(source.read(spark, keys.LOAD_REPORTS)),
         "from_json": lambda: plain(parsed()),
         "operator": lambda: plain(operator()),
-        "full": lambda: _full(spark, source, stack, shape, tempfile.mkdtemp(dir=folder)),
+        "full": lambda: _full(spark, reports, source, stack, shape, tempfile.mkdtemp(dir=folder)),
     }
-    sides["decoded"] = lambda: plain(empty_pair(spark, source, decoded=True))
+    sides["decoded"] = lambda: plain(empty_pair(spark, source, reports))
     if shape is FEW:
         sides["empty"] = lambda: plain(empty_pair(spark, source))
     return sides
 
 
-def _full(
-    spark: SparkSession, source: KafkaSource, stack: Stack, shape: Shape, checkpoint: str
+def _full(  # noqa: PLR0913 - the query's parts, and where it runs
+    spark: SparkSession,
+    reports: ReportStream,
+    source: KafkaSource,
+    stack: Stack,
+    shape: Shape,
+    checkpoint: str,
 ) -> Batches:
     """The query and the sinks as ``streaming.job`` puts them together."""
     shown = Exposition()
@@ -155,7 +160,7 @@ def _full(
         lambda: None,
     )
     try:
-        decided = rows(spark, source, IntakeSettings(), Settings())
+        decided = rows(spark, reports, source, IntakeSettings(), Settings())
         return drain_into(decided, shape.batch * BATCHES, writer, checkpoint)
     finally:
         leadership.close()

@@ -21,7 +21,7 @@ from trimtab.wire.reports.poison import Poison, PoisonReport
 from trimtab.wire.rows import HEAD, DeadLetter, Row, Tag, brief, head_of
 
 SIZE_LIMIT: Final = 1 << 20
-"""Most bytes of a report; only the first HEAD bytes of a larger one reach Python."""
+"""Most bytes of a report; of a larger one only the first HEAD bytes are kept."""
 
 NO_SUBJECT: Final = ("", "")
 """Cluster and broker of a record whose key is invalid."""
@@ -31,7 +31,7 @@ _HEADER_DIGITS: Final = 18
 
 
 class ReportRow(Protocol):
-    """A record as `sources.load_reports.select_reports` passes it to operator ①."""
+    """A record of trimtab.load-reports, as `sources.records.report_of` makes it."""
 
     @property
     def value(self) -> bytes | bytearray:

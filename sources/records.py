@@ -1,4 +1,4 @@
-"""Kafka records as the operators get them, built without Spark: twins of the readers' columns."""
+"""Kafka records as the operators get them, for the job's source of reports and for replays."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Report:
 
 
 def report_of(record: Record) -> tuple[tuple[str, str], Report]:
-    """Like `sources.load_reports.select_reports`: cluster and broker, and the row."""
+    """The record's cluster and broker, `NO_SUBJECT` if its key is invalid, and its row."""
     value = record.value or b""
     subject = _subject(record.key)
     row = Report(

@@ -55,8 +55,8 @@ class InvalidConfig(ValueError):
 
 
 class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
-    """``security`` is for every client. ``options`` override it for Spark's connector, ``client``
-    for the driver's other clients (librdkafka)."""
+    """``security`` is for every client. ``options`` override it for Spark's connector, which reads
+    intents and ownership; ``client`` for all others (librdkafka), which read reports, too."""
 
     bootstrap: str = Field(default="127.0.0.1:9092", min_length=1)
     starting_offsets: Literal["earliest", "latest"] = "earliest"
@@ -72,6 +72,11 @@ class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
     def options(self) -> dict[str, str]:
         """Options of Spark's connector. They hold the password: never log them."""
         return self.security.connector() | self.given_options
+
+    @property
+    def skips_lost(self) -> bool:
+        """Whether records that Kafka has lost are skipped: the connector's ``failOnDataLoss``."""
+        return self.given_options.get("failOnDataLoss", "").lower() == "false"
 
     @property
     def client(self) -> dict[str, str]:

@@ -6,13 +6,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import Annotated
 
 import structlog
 import typer
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sinks.errors import Fenced, SinkError, Unavailable
@@ -26,6 +29,7 @@ from streaming.driver import Driver
 from streaming.environment import find_unknown
 from streaming.leader.standby import Standby, StandbyOption
 from streaming.logs import LogLevelOption, configure
+from streaming.query.reports.source import warm_up
 from streaming.query.session import jvm_end
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
@@ -160,6 +164,7 @@ def _start(
     try:
         # For a standby too: starting Spark takes longer than taking over.
         spark = start_spark(config.sized_spark(), verbose=verbose)
+        Thread(target=_warm_up, args=(spark,), daemon=True, name="warm-up").start()
         check_connector(spark, config)
         check_checkpoint(spark, config)
         if standby or config.standby:
@@ -172,6 +177,12 @@ def _start(
         if isinstance(error, NotReady | SinkError):
             raise
         raise NotReady(jvm_end(error)) from error
+
+
+def _warm_up(spark: SparkSession) -> None:
+    """Beside the checks; what fails here fails again where it is told."""
+    with suppress(PySparkException, Py4JError, OSError):
+        warm_up(spark)
 
 
 def _ended_by_signals() -> Shutdown:

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sinks.errors import SinkError
 from sinks.exposition import Exposition
+from sinks.kafka.watermarks import watermarks
 from streaming.config import JobConfig
 from streaming.failure import (
     BatchFailed,
@@ -28,13 +29,16 @@ from streaming.failure import (
 )
 from streaming.query.batch import BatchWriter
 from streaming.query.checkpoint import START_OVER
-from streaming.query.pipeline import rows, source_of
+from streaming.query.folder import Folder, FolderError
+from streaming.query.pipeline import reports_of, rows, source_of
+from streaming.query.reports.first_offsets import first_offsets
 from streaming.query.session import jvm_end
 from streaming.query.spark_checks import check_checkpoint
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, Shutdown
 from streaming.watchdog import Watchdog
 from trimtab.metrics import job as metrics
+from trimtab.wire import keys
 
 log = structlog.get_logger()
 
@@ -90,7 +94,7 @@ class QueryRunner:
             query = self._start()
         except Py4JNetworkError:
             raise
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, Py4JError, SinkError, FolderError) as error:
             return failure_of(str(error)), False
         return failure_of(self._watch(query)), bool(query.lastProgress)
 
@@ -139,9 +143,11 @@ class QueryRunner:
         return ""
 
     def _start(self) -> StreamingQuery:
+        kafka = self._config.kafka
         decided = rows(
             self._spark,
-            source_of(self._config.kafka),
+            reports_of(kafka, self._first_reports(), self._config.spark.shuffle_partitions),
+            source_of(kafka),
             self._config.intake_settings(),
             self._config.round_settings(),
         )
@@ -153,6 +159,17 @@ class QueryRunner:
             .trigger(processingTime=f"{round(self._config.trigger_seconds * 1000)} milliseconds")
             .start()
         )
+
+    def _first_reports(self) -> dict[str, int]:
+        """Where a new query begins to read reports; raises FolderError and SinkError."""
+        kafka = self._config.kafka
+        latest = kafka.starting_offsets == "latest"
+
+        def ask() -> dict[int, int]:
+            found = watermarks(kafka.bootstrap, [keys.LOAD_REPORTS], kafka.client)
+            return {number: bounds[latest] for (_, number), bounds in found.items()}
+
+        return first_offsets(Folder(self._spark, self._config.checkpoint), ask)
 
     def _take(self, frame: DataFrame, number: int) -> None:
         self._watchdog.progress.began(number)

@@ -23,6 +23,7 @@ from sinks.exposition import Exposition
 from streaming.failure import cause_of
 from streaming.watchdog import Progress
 from trimtab.metrics import job as metrics
+from trimtab.wire import keys
 
 log = structlog.get_logger()
 
@@ -76,7 +77,7 @@ class ProgressListener(StreamingQueryListener):
     def _show_source(self, source: Mapping[str, Any]) -> None:
         ends, latest = _offsets(source["endOffset"]), _offsets(source["latestOffset"])
         for topic, partitions in ends.items():
-            self._shown.count(metrics.INPUT_RECORDS, topic, by=source["numInputRows"])
+            self._shown.count(metrics.INPUT_RECORDS, topic, by=records_of(source))
             newest = latest.get(topic, partitions)
             lag = sum(newest.get(p, end) - end for p, end in partitions.items())
             self._shown.set(metrics.LAG, lag, topic)
@@ -88,6 +89,16 @@ class ProgressListener(StreamingQueryListener):
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         error = event.exception and cause_of(event.exception)
         log.info("query ended", query=str(event.id), error=error)
+
+
+def records_of(source: Mapping[str, Any]) -> int:
+    """How many records a source read in a batch, by Spark's account of it."""
+    start, end = (_offsets(source[name]) for name in ("startOffset", "endOffset"))
+    if keys.LOAD_REPORTS not in start:
+        return int(source["numInputRows"])
+    # A row of this source is a parcel of many records.
+    ends = end[keys.LOAD_REPORTS].items()
+    return sum(at - start[keys.LOAD_REPORTS].get(partition, 0) for partition, at in ends)
 
 
 def _offsets(said: object) -> dict[str, dict[str, int]]:

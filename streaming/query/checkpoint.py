@@ -30,8 +30,9 @@ _OPERATOR: Final = "transformWithState"
 _VARIABLES: Final = {"1": SNAPSHOTS}
 """Operator to a name of its state that other versions of it do not have. Spark numbers operators
 from the query's end."""
-_QUERY: Final = frozenset({"metadata", "offsets", "commits", "sources", "state"})
-"""Names of Spark's files in a checkpoint."""
+_QUERY: Final = frozenset({"metadata", "offsets", "commits", "state"})
+"""Names of Spark's files in a checkpoint. Where a query is to begin is written before it starts, so
+that alone is none."""
 
 START_OVER: Final = (
     "move it away or set another `checkpoint`: a job without one starts over, warms up and moves "

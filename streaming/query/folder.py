@@ -57,28 +57,40 @@ class Folder:
             raise FolderError(_said(error)) from error
         return [each for each in found if not each.startswith(".")]
 
+    def write(self, name: str, text: str) -> None:
+        """Write a new file, and the folders above it, as Spark does in every batch: under a
+        temporary name, then renamed."""
+        self._write(name, text.encode())
+
     def try_writing(self) -> None:
-        """Create the folder if it is missing, and write as Spark does in every batch: a file under
-        a temporary name, then renamed."""
+        """Create the folder if it is missing, and a file in it for a moment."""
+        probe = f".trimtab-{uuid.uuid4().hex}"
         try:
-            draft, final = (self._at(f".trimtab-{uuid.uuid4().hex}") for _ in range(2))
-            files = self._files()
-            if not files.mkdirs(self._at("")):
+            self._write(probe, bytes(_PROBE_BYTES))
+        finally:
+            self._delete(probe)
+
+    def _write(self, name: str, content: bytes) -> None:
+        draft = f".trimtab-{uuid.uuid4().hex}"
+        try:
+            files, final = self._files(), self._at(name)
+            if not files.mkdirs(final.getParent()):
                 raise FolderError("it cannot be made")
+            stream = files.create(self._at(draft), True)
             try:
-                stream = files.create(draft, True)
-                try:
-                    stream.write(bytes(_PROBE_BYTES))
-                finally:
-                    stream.close()
-                if not files.rename(draft, final):
-                    raise FolderError("files in it cannot be renamed")
+                stream.write(content)
             finally:
-                for left in (draft, final):
-                    with suppress(*_THROWN):
-                        files.delete(left, False)
+                stream.close()
+            if not files.rename(self._at(draft), final):
+                raise FolderError("files in it cannot be renamed")
         except _THROWN as error:
             raise FolderError(_said(error)) from error
+        finally:
+            self._delete(draft)
+
+    def _delete(self, name: str) -> None:
+        with suppress(*_THROWN):
+            self._files().delete(self._at(name), False)
 
     def _files(self) -> Any:
         return self._at("").getFileSystem(self._conf)

@@ -1,20 +1,19 @@
-"""The streaming query: reports are decoded where they are read, then two operators in a chain;
+"""The streaming query: reports are decoded where they are fetched, then two operators in a chain;
 intents and ownership enter between them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sources.load_reports import select_reports
 from sources.topics import KafkaSource, select_rows
 from streaming.config import KafkaConfig
 from streaming.query.broker_operator import BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
-from streaming.query.decoding import PARCELS, decode_batches
-from streaming.query.session import PARTITIONS
+from streaming.query.reports.source import ReportStream
 from trimtab.intake.snapshot import IntakeSettings
 from trimtab.settings import Settings
 from trimtab.wire import keys
@@ -42,30 +41,35 @@ def for_records(source: KafkaSource) -> KafkaSource:
     return replace(source, max_offsets=_RECORDS * source.max_offsets)
 
 
-def parcels_of(reports: DataFrame) -> DataFrame:
-    """The reports, decoded and by shard."""
-    # As many tasks as the operators have: one for each partition of the topic costs more for each
-    # report, and nothing runs sooner.
-    tasks = int(reports.sparkSession.conf.get(PARTITIONS) or 1)
-    return reports.coalesce(tasks).mapInArrow(decode_batches, PARCELS)
+def reports_of(kafka: KafkaConfig, first: Mapping[str, int], tasks: int) -> ReportStream:
+    """Return the job's load reports; a new query begins at ``first``, by partition."""
+    return ReportStream(
+        kafka.bootstrap,
+        first,
+        kafka.max_offsets_per_trigger,
+        kafka.fetch_wait_ms,
+        kafka.client,
+        tasks,
+        kafka.skips_lost,
+    )
 
 
-def snapshots_of(reports: DataFrame, intake: IntakeSettings) -> DataFrame:
+def snapshots_of(parcels: DataFrame, intake: IntakeSettings) -> DataFrame:
     """What operator ① makes of the reports."""
-    return (
-        parcels_of(reports)
-        .groupBy("shard")
-        .transformWithState(
-            BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
-        )
+    return parcels.groupBy("shard").transformWithState(
+        BrokerOperator(intake), ROW_SCHEMA, outputMode="Append", timeMode="ProcessingTime"
     )
 
 
 def rows(
-    spark: SparkSession, source: KafkaSource, intake: IntakeSettings, defaults: Settings
+    spark: SparkSession,
+    reports: ReportStream,
+    source: KafkaSource,
+    intake: IntakeSettings,
+    defaults: Settings,
 ) -> DataFrame:
     """The rows for the sinks, from reports, intents and the ownership journal."""
-    snapshots = snapshots_of(select_reports(source.read(spark, keys.LOAD_REPORTS)), intake)
+    snapshots = snapshots_of(reports.read(spark), intake)
     small = for_records(source)
     intents = select_rows(small.read(spark, keys.CONTROL), Tag.INTENT)
     changes = select_rows(small.read(spark, keys.OWNERSHIP), Tag.CHANGE)

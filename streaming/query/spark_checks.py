@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -18,9 +17,6 @@ from streaming.query.pipeline import source_of
 from streaming.query.session import spark_session
 from streaming.readiness import NotReady
 from trimtab.wire import keys
-
-_LOSS_ALLOWED: Final = "false"
-"""Value of the connector's option ``failOnDataLoss``."""
 
 
 def start_spark(config: SparkConfig, *, verbose: bool = False) -> SparkSession:
@@ -54,6 +50,7 @@ def check_checkpoint(spark: SparkSession, config: JobConfig) -> None:
     folder = Folder(spark, config.checkpoint)
     check_writable(folder)
     kafka = config.kafka
-    lenient = kafka.options.get("failOnDataLoss", "").lower() == _LOSS_ALLOWED
-    asked = None if lenient else partial(watermarks, kafka.bootstrap, SOURCES, kafka.client)
+    asked = (
+        None if kafka.skips_lost else partial(watermarks, kafka.bootstrap, SOURCES, kafka.client)
+    )
     check_origin(folder, asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sys
 from typing import Final
 
 from pyspark import daemon
@@ -19,11 +20,12 @@ _SHARED: Final = (
     "pyspark.sql.streaming.stateful_processor_api_client",
     "streaming.query.broker_operator",
     "streaming.query.cluster_operator",
-    "streaming.query.decoding",
+    "streaming.query.reports.source",
 )
 
 if __name__ == "__main__":
-    for name in _SHARED:
+    # Spark starts another daemon for each kind of question that it has about a source.
+    for name in _SHARED if sys.argv[1:] == ["pyspark.worker"] else ():
         importlib.import_module(name)
     gc.freeze()
     daemon.manager()

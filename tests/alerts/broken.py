@@ -75,6 +75,7 @@ class Stack:
         read = self.minute * 100
         topic = keys.LOAD_REPORTS
         source = {
+            "startOffset": {topic: {"0": read - 100}},
             "endOffset": {topic: {"0": read}},
             "latestOffset": {topic: {"0": read + lag}},
             "numInputRows": 100,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,18 +16,15 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from sources.arrivals import Stored, take_reports
-from sources.load_reports import select_reports
-from sources.records import Record, Report, report_of, row_of
-from sources.shards import parcel_up, shard_of, unpack_all
+from sources.records import Record, report_of, row_of
+from sources.shards import parcel_up, shard_of
 from sources.topics import select_rows
 from streaming.query import memory_store
 from streaming.query.broker_operator import SNAPSHOTS, BrokerOperator
 from streaming.query.cluster_operator import ClusterOperator
 from streaming.query.memory_store import MemoryStore
-from streaming.query.pipeline import parcels_of
 from streaming.query.rows import spark_row
 from streaming.query.state import SCHEMA, ForeignCheckpoint
-from tests.spark import corpus
 from tests.support.reports import bundle
 from trimtab.cluster.operator import Cluster
 from trimtab.intake.snapshot import IntakeSettings
@@ -52,8 +48,6 @@ INTAKE = IntakeSettings(sample_interval=1.0)
 SELDOM = IntakeSettings(sample_interval=60.0)
 """Of a broker's reports in these tests only the first is a sample."""
 OWNED = Owned(state=State.OWNED, epoch=Epoch(1, 1), owner="b:1")
-OPERATORS_TASKS = 2
-"""What the session's settings say."""
 KAFKA = (
     "topic string, partition int, offset bigint, at bigint, key binary, value binary, "
     "headers array<struct<key string, value binary>>"
@@ -254,49 +248,6 @@ def test_records_that_were_kept_by_namespace_move_to_pages() -> None:
     assert not tester.peekMapState("namespaces", "c")
 
 
-def test_spark_reads_a_report_as_a_replay_does(spark: SparkSession) -> None:
-    good = said(50.0)
-    bad = corpus.reports("c", good)
-    records = [
-        *(Record(keys.LOAD_REPORTS, 3, i, i, b.key, b.value, b.headers) for i, b in enumerate(bad)),
-        Record(
-            keys.LOAD_REPORTS,
-            3,
-            1000,
-            7,
-            b"c/b:1",
-            good,
-            ((keys.SESSION_HEADER, b"1"), (keys.SESSION_HEADER, b"2"), ("else", None)),
-        ),
-    ]
-    rows = select_reports(_kafka(spark, records)).collect()
-    assert [((r.cluster, r.broker), _report(r)) for r in rows] == list(map(report_of, records))
-
-
-def test_reports_are_decoded_where_they_are_read_by_as_many_tasks_as_operators_have(
-    spark: SparkSession,
-) -> None:
-    records = [
-        Record(keys.LOAD_REPORTS, 0, place, place, b"c/b:%d" % (place % 40), said(9.0))
-        for place in range(100)
-    ]
-    records += [record(200, b"{"), record(201, said(1.0), b"nobody")]
-    parcels = parcels_of(select_reports(_kafka(spark, records).repartition(7)))
-    assert parcels.rdd.getNumPartitions() == OPERATORS_TASKS
-    rows = parcels.collect()
-    found: dict[int, list[bytes]] = defaultdict(list)
-    for row in rows:
-        found[row.shard].append(bytes(row.parcel))
-    letters, arrivals = [], dict[str, list[int]]()
-    for shard, packed in found.items():
-        parcel = unpack_all(packed)
-        letters += [(letter.cluster, letter.subject) for letter in parcel.letters]
-        assert all(shard_of(subject) == shard for subject in parcel.arrivals)
-        arrivals |= {b: sorted(a.sequence for a in told) for b, told in parcel.arrivals.items()}
-    assert sorted(letters) == [("", "0/201"), ("c", "0/200")]
-    assert arrivals == {f"c/b:{row}": list(range(row, 100, 40)) for row in range(40)}
-
-
 def test_spark_reads_an_intent_as_a_replay_does(spark: SparkSession) -> None:
     named = [
         b"c",
@@ -327,13 +278,6 @@ def _snapshots(intake: IntakeSettings = INTAKE) -> list[list[Row]]:
             rows += take_reports(("c", broker), [report], stored, intake, 0).rows
         batches.append(rows)
     return batches
-
-
-def _report(row: SparkRow) -> Report:
-    raw = (row[name] for name in Report.__slots__)
-    # Any: the type of a column depends on its name.
-    values: list[Any] = [bytes(v) if isinstance(v, bytearray) else v for v in raw]
-    return Report(*values)
 
 
 def _kafka(spark: SparkSession, records: Sequence[Record]) -> DataFrame:

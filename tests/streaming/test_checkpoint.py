@@ -45,6 +45,9 @@ class OnDisk:
         folder = Path(self.path) / name
         return [each.name for each in folder.iterdir()] if folder.exists() else []
 
+    def write(self, name: str, text: str) -> None:
+        write(Path(self.path) / name, text)
+
     def try_writing(self) -> None:
         if Path(self.path).is_file():
             raise FolderError("Not a directory")
@@ -73,6 +76,11 @@ def operator(
 def write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
+
+
+def test_where_a_query_is_to_begin_is_no_query_yet(tmp_path: Path) -> None:
+    write(tmp_path / "sources/0/0", '\0v1\n{"trimtab.load-reports": {"0": 3}}')
+    check_origin(OnDisk(tmp_path), lambda: pytest.fail("a new query reads what there is"))
 
 
 @pytest.fixture

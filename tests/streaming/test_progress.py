@@ -12,7 +12,7 @@ from sinks.exposition import Exposition
 from streaming.metrics.progress import JsonListener, ProgressListener
 from streaming.watchdog import Progress
 
-TOPIC = "trimtab.load-reports"
+TOPIC, CONTROL = "trimtab.load-reports", "trimtab.control"
 PROGRESS = {
     "durationMs": {"addBatch": 700, "triggerExecution": 900},
     "stateOperators": [
@@ -21,14 +21,27 @@ PROGRESS = {
     ],
     "sources": [
         {
+            "startOffset": {TOPIC: {"0": 2}},
             "endOffset": {TOPIC: {"0": 7, "1": 5}},
             "latestOffset": {TOPIC: {"0": 9, "1": 5}},
             "numInputRows": 4,
         },
-        {"endOffset": None, "latestOffset": "no JSON", "numInputRows": 0},
+        {
+            "startOffset": {CONTROL: {"0": 100}},
+            "endOffset": {CONTROL: {"0": 200}},
+            "latestOffset": {CONTROL: {"0": 200}},
+            "numInputRows": 3,
+        },
+        {
+            "startOffset": None,
+            "endOffset": None,
+            "latestOffset": "no JSON",
+            "numInputRows": 0,
+        },
     ],
 }
-"""What is read of what Spark says of a batch."""
+"""What is read of what Spark says of a batch: a row of load reports is a parcel of several, and
+compaction and transactions leave offsets of other topics without a record."""
 ERROR = (
     "org.apache.spark.SparkException: Job aborted.\n\tat org.apache.spark.Job.run(Job.scala:303)"
 )
@@ -47,7 +60,8 @@ def test_a_batch_is_shown_as_spark_tells_it() -> None:
     value = shown.registry.get_sample_value
     assert value("trimtab_batches_total") == 1
     assert value("trimtab_batch_stage_seconds", {"stage": "addBatch"}) == 0.7
-    assert value("trimtab_input_records_total", {"topic": TOPIC}) == 4
+    assert value("trimtab_input_records_total", {"topic": TOPIC}) == 10
+    assert value("trimtab_input_records_total", {"topic": CONTROL}) == 3
     assert value("trimtab_input_lag_records", {"topic": TOPIC}) == 2
     assert value("trimtab_state_keys", {"operator": "broker"}) == 3
     assert value("trimtab_state_bytes", {"operator": "cluster"}) == 10

@@ -160,5 +160,5 @@ def test_a_jvm_that_ends_before_the_job_runs_is_a_failure_unless_it_was_asked_to
 
 def replace_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIMTAB_METRICS_PORT", "0")
-    for name in ("check_all", "check_connector", "check_checkpoint"):
+    for name in ("check_all", "check_connector", "check_checkpoint", "_warm_up"):
         monkeypatch.setattr(job, name, lambda *_: None)

@@ -1,0 +1,36 @@
+"""Where a new query begins to read reports: kept in the checkpoint, where Spark's Kafka connector
+keeps it, because Spark asks a source of our own again until a batch has begun."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from trimtab.wire import keys
+
+FILE: Final = "sources/0/0"
+"""Reports are the query's first source."""
+
+_FORM: Final = "\0v1\n"
+"""How the connector's file begins: a byte for very old versions of Spark, and its version."""
+
+
+class Files(Protocol):
+    """A `streaming.query.folder.Folder`."""
+
+    def read(self, name: str) -> str: ...
+
+    def names(self, name: str = "") -> list[str]: ...
+
+    def write(self, name: str, text: str) -> None: ...
+
+
+def first_offsets(files: Files, ask: Callable[[], Mapping[int, int]]) -> dict[str, int]:
+    """Partition to first offset; ``ask`` is called, and its answer kept, if none is kept yet."""
+    folder, _, name = FILE.rpartition("/")
+    if name not in files.names(folder):
+        told = {str(number): at for number, at in sorted(ask().items())}
+        files.write(FILE, _FORM + json.dumps({keys.LOAD_REPORTS: told}))
+    _, _, kept = files.read(FILE).partition("\n")
+    return dict(json.loads(kept)[keys.LOAD_REPORTS])
