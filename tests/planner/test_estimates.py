@@ -284,6 +284,26 @@ def test_who_is_not_reported_is_remembered_for_an_hour(others: tuple[int, ...]) 
     assert back.weight[0] > 1
 
 
+def test_what_is_on_its_way_keeps_its_share_for_ten_minutes() -> None:
+    """What no broker reports for longer is gone: all traffic is that of the others."""
+    known = after([{1: 20.0, 2: 30.0, 3: 50.0}] * 10)
+    known = after([{2: 30.0, 3: 50.0}] * 10, known, 11)
+    np.testing.assert_allclose(known.level, [0.2, 0.3, 0.5])
+    known = after([{2: 30.0, 3: 50.0}] * 5, known, 21)
+    assert known.level[1] > 0.31
+    assert known.level[2] > 0.51
+
+
+@pytest.mark.parametrize(("silent", "kept"), [(40.0, True), (80.0, False)])
+def test_no_more_than_half_of_the_traffic_is_taken_to_be_on_its_way(
+    silent: float, kept: bool
+) -> None:
+    rest = (100.0 - silent) / 2
+    known = after([{1: silent, 2: rest, 3: rest}] * 10)
+    later = after([{2: rest, 3: rest}] * 5, known, 11)
+    assert bool(later.level[1] == pytest.approx(known.level[1])) is kept
+
+
 def test_who_is_not_reported_for_longer_is_forgotten() -> None:
     known = after([{1: 20.0, 2: 30.0, 3: 50.0}] * 10)
     known = after([{2: 30.0, 3: 50.0}] * 61, known, 11)

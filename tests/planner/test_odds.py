@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trimtab.load_model.odds import bound, bound_in_event, deviations, is_event
+from trimtab.load_model.odds import bound, bound_in_event, deviations, is_event, together
 
 rates = st.floats(1e-6, 1e6)
 intervals = st.floats(1.0, 3600.0)
@@ -59,6 +61,19 @@ def test_in_an_event_less_is_asked_for(bundles: int, struck: int, interval: floa
 
 def test_the_more_are_struck_the_less_is_asked_for_of_the_rest() -> None:
     assert bound_in_event(1_200, 100) < bound_in_event(1_200, 3) == pytest.approx(2.50, abs=0.01)
+
+
+@pytest.mark.parametrize("expected", [1.0, 4.0, 29.0, 100.0])
+def test_chance_reaches_the_number_of_an_event_about_once_in_a_million_times(
+    expected: float,
+) -> None:
+    """The tail of Poisson's distribution, summed."""
+    least = math.ceil(together(expected))
+    terms = (
+        math.exp(count * math.log(expected) - expected - math.lgamma(count + 1))
+        for count in range(least, 10 * least)
+    )
+    assert 1e-7 < sum(terms) < 1.2e-6
 
 
 @pytest.mark.parametrize(

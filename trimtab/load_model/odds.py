@@ -59,13 +59,13 @@ def bound_in_event(bundles: int, struck: int) -> float:
     A sum is, up to a factor, the logarithm of the odds of a shift (Page 1954); the more bundles
     have shifted, the likelier it is that another one has.
     """
-    return max(math.log(_EVENT_ODDS * bundles / struck) / (2 * DRIFT), 0.5)
+    return math.log(_EVENT_ODDS * bundles / struck) / (2 * DRIFT)
 
 
 def together(expected: float) -> float:
     """How many leaps are an event, if chance brings ``expected`` outliers in as many samples.
 
-    Chance reaches this number less than once in a million times (Poisson).
+    Chance reaches this number 1.2 times in a million at most (Poisson).
     """
     return TOGETHER + expected + _FAR * math.sqrt(expected)
 

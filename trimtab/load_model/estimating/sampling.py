@@ -79,7 +79,7 @@ def _part_left(known: Estimates, parts: Floats, unseen: float) -> float:
     (m,) ``parts`` of the samples' traffic, ``unseen``: the share of bundles that are none of them.
     """
     first = known.weight == 0
-    if first.all() or not first.any():
+    if not first.any():
         return 1.0
     others = float(parts[~first].sum())
     # Of all but the unseen share, the others have this part, before and after.
