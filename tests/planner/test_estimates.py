@@ -269,6 +269,13 @@ def test_another_sample_counts_at_once() -> None:
     assert second.level == pytest.approx([0.2625, 0.7375], abs=1e-3)
 
 
+def test_a_repeated_sample_counts_no_less_than_before_as_another_comes() -> None:
+    first = at(60_000, {1: 10.0, 2: 30.0}, Estimates())
+    second = at(65_000, {1: 10.0, 2: 31.0}, first)
+    assert second.weight[0] == first.weight[0]
+    assert second.weight[1] > 1.9
+
+
 def test_the_same_report_read_again_changes_nothing() -> None:
     known = after([{1: 10.0, 2: 30.0}, {1: 12.0, 2: 29.0}])
     assert at(2 * MINUTE_MS, {1: 12.0, 2: 29.0}, known) == known

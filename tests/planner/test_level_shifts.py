@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.planner.noises import BUNDLES, after, follow
+from tests.planner.noises import BUNDLES, after, follow, noise
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Samples
 from trimtab.load_model.estimating.sampling import follow_samples
@@ -49,7 +49,48 @@ def test_chance_shifts_levels_no_more_often_than_allowed() -> None:
     assert allowed / 10 < shifts < allowed
 
 
-def test_a_report_from_long_before_the_last_one_changes_nothing() -> None:
-    """The clock of a broker was set."""
-    known = after(white(HOUR, 0.1))
-    assert follow(known, np.ones(BUNDLES), -60 * 24 * 365) == known
+def test_what_is_not_heard_again_stays_as_it_is_known() -> None:
+    """All but the memory of its noise, which is the fleet's too."""
+    known, heard = after(white(HOUR, 0.1)), np.arange(BUNDLES) % 2 == 0
+    later = follow(known, white(1, 0.1, seed=2)[0], HOUR + 1, heard)
+    assert (later.level != known.level)[heard].all()
+    for name in ("level", "weight", "squares", "variance", "seen", "age", "last", "behind"):
+        same = getattr(later, name) == getattr(known, name)
+        assert same[~heard].all(), name
+
+
+def test_what_leaps_takes_from_the_shares_of_those_not_heard_too() -> None:
+    known, heard = after(white(HOUR, 0.01)), np.arange(BUNDLES) % 2 == 1
+    later = follow(known, white(1, 0.01, seed=2)[0] + np.log(30.0) * ONE, HOUR + 1, heard)
+    left = (later.level / known.level)[~heard]
+    np.testing.assert_allclose(left, BUNDLES / (BUNDLES + 29), rtol=0.01)
+
+
+def test_where_outliers_are_common_one_changes_the_level_and_its_lag_by_little() -> None:
+    """A sample of fifty times the level, among some forty: as it stands it would double it."""
+    *past, last = noise(0.0, 241, tails=3)
+    known = after(past)
+    last[7] = 4.0
+    later = follow(known, last, 241)
+    assert later.level[7] < 1.1 * known.level[7]
+    assert later.behind[7] < known.behind[7] + 0.1
+
+
+def test_reports_from_long_before_the_last_ones_change_nothing() -> None:
+    """The clocks of some brokers were set back by a year."""
+    known, heard = after(white(HOUR, 0.1)), np.arange(BUNDLES) % 2 == 0
+    ago_ms = 365 * 86_400_000
+    samples = Samples(
+        keys=known.keys,
+        traffic=np.where(heard, 1.0, 5.0),
+        at_ms=np.where(heard, known.at_ms + 60_000, known.at_ms - ago_ms),
+    )
+    later = follow_samples(known, samples, 1800.0, bound(BUNDLES, 60.0, 1.0))
+    np.testing.assert_array_equal(later.at_ms[~heard], known.at_ms[~heard])
+    np.testing.assert_array_equal(later.weight[~heard], known.weight[~heard])
+
+
+def test_the_first_traffic_of_an_idle_fleet_tells_nothing_of_its_noise() -> None:
+    idle = np.full(BUNDLES, -np.inf)
+    assert not after([idle, idle, *white(1, 0.1)]).known
+    assert after([idle, idle, *white(2, 0.1)]).known

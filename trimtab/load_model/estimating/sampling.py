@@ -89,5 +89,5 @@ def _part_left(known: Estimates, parts: Floats, unseen: float) -> float:
 
 def _unknown(samples: Samples) -> Estimates:
     columns: dict[str, Any] = {each.name: np.zeros(len(samples.keys)) for each in fields(Estimates)}
-    columns |= {"keys": samples.keys, "at_ms": samples.at_ms, "sample": samples.traffic}
-    return Estimates(**columns | {"age": np.full(len(samples.keys), np.inf)})
+    age = np.full(len(samples.keys), np.inf)
+    return Estimates(**columns | {"keys": samples.keys, "at_ms": samples.at_ms, "age": age})
