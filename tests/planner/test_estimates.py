@@ -96,7 +96,7 @@ def test_a_step_of_six_is_found_within_a_few_samples(noise: float, samples: int,
 def test_what_stepped_without_noise_has_its_level_at_once() -> None:
     known = after([*[numbered([20.0] * 10)] * HOUR, numbered([*[20.0] * 9, 120.0])])
     assert known.level[9] == pytest.approx(0.4)
-    assert known.weight[9] == 1
+    assert known.weight[9] == known.squares[9] == 1
 
 
 def test_what_steps_takes_from_the_shares_of_all_others_at_once() -> None:

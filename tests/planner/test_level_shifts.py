@@ -51,8 +51,10 @@ def test_chance_shifts_levels_no_more_often_than_allowed() -> None:
 
 def test_what_is_not_heard_again_stays_as_it_is_known() -> None:
     """All but the memory of its noise, which is the fleet's too."""
-    known, heard = after(white(HOUR, 0.1)), np.arange(BUNDLES) % 2 == 0
-    later = follow(known, white(1, 0.1, seed=2)[0], HOUR + 1, heard)
+    heard = np.arange(BUNDLES) % 2 == 0
+    known = follow(after(white(HOUR, 0.1)), np.log(6.0) * ONE, HOUR + 1)
+    assert known.age[7] == 1
+    later = follow(known, white(1, 0.1, seed=2)[0] + np.log(6.0) * ONE, HOUR + 2, heard)
     assert (later.level != known.level)[heard].all()
     for name in ("level", "weight", "squares", "variance", "seen", "age", "last", "behind"):
         same = getattr(later, name) == getattr(known, name)
