@@ -11,8 +11,15 @@ from simulation.scenarios import change_scenario, load, run, strategy
 from tests.planner.fleets import Carried, ground_of
 from tests.planner.views import INTERVAL_MS, carrying, later
 from tests.support.clusters import NOW_MS
+from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.wariness import find_tolerated_range, note_plan, unrest_of
+from trimtab.load_model.wariness import (
+    Made,
+    find_answered_part,
+    find_tolerated_range,
+    note_plan,
+    unrest_of,
+)
 from trimtab.planner import shed
 from trimtab.planner.outlook import Prospect
 from trimtab.planner.pools import Pool
@@ -72,7 +79,40 @@ def test_corrections_of_one_plan_count_less_and_less_and_a_swing_counts_each_tim
 
 def _planned(past: PlannerHistory, moves: int, minute: int, settings: Settings) -> PlannerHistory:
     now_ms = NOW_MS + minute * INTERVAL_MS
-    return note_plan(past, moves, unrest_of(past, now_ms), settings, now_ms)
+    return note_plan(past, Made(moves), unrest_of(past, now_ms), settings, now_ms)
+
+
+def test_plans_that_answer_steps_make_no_later_one_wait_and_half_of_one_counts_half() -> None:
+    history = PlannerHistory()
+    for hour, answered in enumerate((1.0, 1.0, 0.5)):
+        now_ms = NOW_MS + hour * 60 * INTERVAL_MS
+        unrest = unrest_of(history, now_ms)
+        history = note_plan(history, Made(2, answered), unrest, Settings(), now_ms)
+    assert history.unrest == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("taken", "minute", "returned", "part"),
+    [
+        pytest.param(0.02, 50, 0.0, 1.0, id="what the leap brought is taken away"),
+        pytest.param(0.04, 50, 0.0, 0.5, id="twice as much is"),
+        pytest.param(-0.02, 50, 0.0, 0.0, id="more is brought to where it leapt"),
+        pytest.param(0.02, 30, 0.0, 0.0, id="the last plan knew of the leap"),
+        pytest.param(0.02, 50, 9.0, 0.0, id="leaps of this fleet pass"),
+    ],
+)
+def test_a_plan_answers_what_leapt_since_the_last(
+    taken: float, minute: int, returned: float, part: float
+) -> None:
+    """The only bundle of the first of three brokers grows by 0.02 of the fleet's traffic."""
+    known = LeapRecord(returned=(0.0, returned, *[0.0] * 5), lasted=5.0)
+    at_ms = np.array([NOW_MS + minute * INTERVAL_MS])
+    leaps = open_leaps(known, np.ones(1, np.uint64), (np.full(1, 0.01), np.full(1, 0.03)), at_ms)
+    history = PlannerHistory(leaps=leaps, planned_ms=NOW_MS + 40 * INTERVAL_MS)
+    brought = np.array([-taken, taken / 2, taken / 2])
+    where = np.arange(3)
+    found = find_answered_part(history, np.zeros(1, int), where, brought, int(at_ms[0]))
+    assert found == pytest.approx(part)
 
 
 def test_bursts_that_pass_are_left_alone() -> None:

@@ -1,11 +1,24 @@
-"""A load that swings is not chased: what plans count as, and how wide a range is accepted after."""
+"""A load that swings is not chased: what plans count as, and how wide a range is accepted after.
+
+counted  = 1 for a plan that begins after the last one's cool-down, less the part of it that answers
+           steps
+answered = what the plan takes from brokers up to what leaps brought there since the last plan, as a
+           part of all that it takes; or what it brings, if that is more
+A wave, noise that lasts, and tenants that grow and fall bring brokers apart without any leap. Where
+now one bundle steps and now another, each plan is right, and none is a reason to leave the next one
+out. Only leaps that are believed count, in a fleet whose leaps last.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
+
+from trimtab.arrays import Floats, Ints
+from trimtab.load_model.estimating.doubted_leaps import find_young
 from trimtab.load_model.history import PlannerHistory
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
@@ -33,16 +46,52 @@ def unrest_of(history: PlannerHistory, now_ms: int) -> float:
     return float(history.unrest * 0.5 ** (elapsed_ms / _HALF_LIFE_MS))
 
 
+class Made(NamedTuple):
+    """A plan that was made."""
+
+    moves: int
+    answered: float = 0.0
+    """The part of it that answers steps."""
+
+
 def note_plan(
-    history: PlannerHistory, moves: int, unrest: float, settings: Settings, now_ms: int
+    history: PlannerHistory, made: Made, unrest: float, settings: Settings, now_ms: int
 ) -> PlannerHistory:
-    """The history with a plan of so many moves, after ``unrest`` recent ones."""
-    counted = _count(history, moves, settings, now_ms)
+    """The history with a plan, after ``unrest`` recent ones."""
+    counted = _count(history, made.moves, settings, now_ms)
     if counted == 0:
         return history
+    counted *= 1.0 - made.answered
     return replace(
-        history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=moves
+        history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=made.moves
     )
+
+
+def find_answered_part(
+    history: PlannerHistory, rows: Ints, where: Ints, brought: Floats, now_ms: int
+) -> float:
+    """The part of a plan that answers steps.
+
+    ``rows``: (k,) those of the bundles of `PlannerHistory.leaps`, -1 where one is not in view;
+    ``where``: (m,) bundles' brokers before the plan; ``brought``: (n,) the traffic that it adds to
+    brokers, in parts of the fleet's.
+    """
+    leaps = history.leaps
+    if leaps.wait_s > 0:
+        return 0.0
+    counts = (rows >= 0) & (leaps.since_ms > history.planned_ms)
+    counts &= ~find_young(leaps, now_ms, history.known_since_ms)
+    if not counts.any():
+        return 0.0
+    grown = (leaps.after - leaps.before)[counts]
+    leapt = np.bincount(where[rows[counts]], grown, len(brought))
+    answered = np.minimum(np.abs(brought), np.maximum(-np.sign(brought) * leapt, 0.0))
+    parts = [
+        float(answered[side].sum() / np.abs(brought[side]).sum())
+        for side in (brought < 0, brought > 0)
+        if side.any()
+    ]
+    return max(parts, default=0.0)
 
 
 def rests_after_plan(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
@@ -51,7 +100,7 @@ def rests_after_plan(history: PlannerHistory, settings: Settings, now_ms: int) -
 
 
 def _count(history: PlannerHistory, moves: int, settings: Settings, now_ms: int) -> float:
-    """How much a plan of so many moves adds to the unrest, from 0 to 1.
+    """How much a plan of so many moves, that answers no step, adds to the unrest, from 0 to 1.
 
     A plan that begins after the cool-down of the last one counts as 1. Within it, a plan that
     continues an unfinished one counts as 0; any other corrects the last plan, and counts as its

@@ -21,10 +21,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
+from trimtab.load_model.estimating.rows import find_keys
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
-from trimtab.load_model.wariness import note_plan
+from trimtab.load_model.wariness import Made, find_answered_part, note_plan
+from trimtab.names import identities
 from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
@@ -67,7 +71,8 @@ def shed(
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown, or is a first part, makes no later plan wait.
     if balancing and not outlook.fleet.first and not settings.round.observe_only:
-        history = note_plan(history, len(balancing), outlook.unrest, settings, view.now_ms)
+        made = Made(len(balancing), _find_answered_part(view, history, outlook.fleet, balancing))
+        history = note_plan(history, made, outlook.unrest, settings, view.now_ms)
         most = settings.round.max_moves or MOST_AT_ONCE
         cut = draft.cut or outlook.fleet.struck > 0 or len(draft.steps) >= most
         history = replace(history, cut=cut)
@@ -95,6 +100,24 @@ def _shifted(names: Sequence[str], before: Fleet, after: Fleet) -> dict[str, flo
     """Broker to the usage that the draft's moves add."""
     shifted = zip(names, (after.usage - before.usage).tolist(), strict=True)
     return {name: usage for name, usage in shifted if usage}
+
+
+def _find_answered_part(
+    view: View, history: PlannerHistory, fleet: Fleet, steps: Sequence[BoardMove]
+) -> float:
+    """The part of the plan that answers steps of bundles."""
+    leapt = history.leaps.keys
+    if not len(leapt):
+        return 0.0
+    brought = np.zeros(len(fleet.usage))
+    for step in steps:
+        brought[step.source] -= fleet.size[step.bundle]
+        brought[step.destination] += fleet.size[step.bundle]
+    keys = identities(view.bundles.names)
+    order = np.argsort(keys)
+    at, here = find_keys(leapt, keys[order])
+    rows = np.where(here, order[at], -1)
+    return find_answered_part(history, rows, fleet.where, brought, view.now_ms)
 
 
 def _wish(step: BoardMove, reason: Reason) -> ShedWish:
