@@ -8,10 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.planner.views import INTERVAL_MS
 from tests.support.clusters import NOW_MS, Broker, cluster, rates
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.model import build_model
 from trimtab.load_model.observation import observe_fleet
+from trimtab.names import identities
 from trimtab.review.cost_correction import correct_from_plan, corrections, ratio_of, telling
 from trimtab.settings import Settings
 from trimtab.state.ledger_state import Ledger, Noted, Side
@@ -109,7 +112,7 @@ def test_predicted_usages_stay_and_gains_follow() -> None:
     _, history = observe_fleet(view, PlannerHistory(), settings)
     before = build_model(view, history, settings)
     noted = Noted(1, 0, {}, {"a": as_reported(view, history, settings, surprise=0.2)})
-    ledger, taught_history = correct_from_plan(noted, Ledger(), view.brokers, before, history)
+    ledger, taught_history = correct_from_plan(noted, Ledger(), view, before, history)
     fleet, again = observe_fleet(view, taught_history, settings)
     after = build_model(view, again, settings)
     factor = taught_history.corrections["a"]
@@ -152,9 +155,36 @@ def test_what_a_broker_uses_beside_is_believed_at_once_beyond_chance() -> None:
             traffic_then=traffic - 0.2 / float(model.cost[0]),
             strays=strays,
         )
-        _, after = correct_from_plan(
-            Noted(1, 0, {}, {"a": told}), Ledger(), view.brokers, model, history
-        )
+        noted = Noted(1, 0, {}, {"a": told})
+        _, after = correct_from_plan(noted, Ledger(), view, model, history)
         assert after.strays == {"a": strays, "b": 0.0}
         found = build_model(view, after, settings).usage - model.usage
         assert found == pytest.approx(np.array([believed, 0.0]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("age", "bundle", "learns"),
+    [
+        pytest.param(1, 0, False, id="after the plan"),
+        pytest.param(4, 0, False, id="as it was made, so that the report before shows it in part"),
+        pytest.param(5, 0, True, id="before both reports"),
+        pytest.param(1, 2, True, id="on another broker"),
+    ],
+)
+def test_where_a_bundle_leaps_during_a_plan_nothing_is_learned(
+    age: int, bundle: int, learns: bool
+) -> None:
+    """A burst takes more than its traffic tells: once it has passed, its broker would be believed
+    busier than it is for an hour. The plan was made three minutes ago."""
+    view, settings = two(), Settings()
+    _, history = observe_fleet(view, PlannerHistory(), settings)
+    model = build_model(view, history, settings)
+    ages = np.full(3, np.inf)
+    at, _ = locate_keys(model.estimates, identities(view.bundles.names))
+    ages[at[bundle]] = age
+    model = replace(model, estimates=replace(model.estimates, age=ages))
+    told = as_reported(view, history, settings, surprise=0.2)
+    plan = Noted(1, NOW_MS - 3 * INTERVAL_MS, {}, {"a": told})
+    ledger, after = correct_from_plan(plan, Ledger(), view, model, history)
+    assert ("a" in ledger.evidence) == learns
+    assert (after != history) == learns

@@ -2,7 +2,9 @@
 
 realised cost / cost of the kind = correction * (1 + surprise / usage that the traffic explains)
 Only brokers count whose usage was predicted to change by well more than noise, and changed the way
-their traffic did: where it went the other way, as no cost is negative, something else changed.
+their traffic did: where it went the other way, as no cost is negative, something else changed. Nor
+does a broker count if one of its bundles leapt since its report before the plan: what that bundle
+takes beyond its traffic is not the moves' cost, and is gone if the leap passes.
 A broker's correction is the median of its own ratios, pulled towards the median of its kind, and
 that towards 1; the less evidence, the stronger the pull. It stays between a half and twice. Any
 other usage that a broker reported is believed at once, as far as it exceeds chance. A changed
@@ -21,16 +23,22 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats
+from trimtab.load_model.estimating.estimates import Estimates
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.history import Foreseen, PlannerHistory
 from trimtab.load_model.model import Model
 from trimtab.load_model.resources.costs import kinds
 from trimtab.load_model.traffic_cost import traffic_of
+from trimtab.names import identities
 from trimtab.state.ledger_state import Ledger, Noted, Side
-from trimtab.view import Brokers
+from trimtab.view import Brokers, View
 
 Evidence = Mapping[str, tuple[tuple[int, float], ...]]
 """Broker to times (ms) and logarithms of ratios, oldest first."""
 
+_SAMPLE_MS: Final = 60_000
+"""Time from one sample of a bundle to the next (Pulsar's). Shorter: costs are learned from plans
+made while bundles leap; longer: hardly from any plan that answers a leap."""
 _CLEARLY: Final = 3.0
 """Standard deviations that a predicted change must exceed to count as evidence of costs."""
 _LEAST: Final = 0.01
@@ -51,18 +59,19 @@ _FORGET: Final = 5
 
 
 def correct_from_plan(
-    plan: Noted, ledger: Ledger, brokers: Brokers, model: Model, history: PlannerHistory
+    plan: Noted, ledger: Ledger, view: View, model: Model, history: PlannerHistory
 ) -> tuple[Ledger, PlannerHistory]:
-    """The ledger and the history after a plan was closed; ``brokers`` are of the same time."""
+    """The ledger and the history after a plan was closed; the ``view`` is of the same time."""
     if model.takes is not None:
         # The needs are learned from the reports themselves.
         return ledger, history
     before = {broker: side.strays for broker, side in plan.sides.items()}
+    brokers, disturbed = view.brokers, find_disturbed(view, model.estimates, plan.at_ms)
     typical = model.typical(brokers.names, before)
     sides = {
         broker: side
         for broker, side in plan.sides.items()
-        if side.reports and telling(side, typical)
+        if side.reports and telling(side, typical) and broker not in disturbed
     }
     if not sides:
         return ledger, history
@@ -101,6 +110,16 @@ def correct_costs(
         foreseen=dict(zip(names, foreseen, strict=True)),
         ahead={name: by for name, by in zip(names, ahead.tolist(), strict=True) if by},
     )
+
+
+def find_disturbed(view: View, estimates: Estimates, at_ms: int) -> frozenset[str]:
+    """The brokers with a bundle that leapt since their last report before ``at_ms``, or in it: a
+    report may show the beginning of a leap in part."""
+    bundles, names = view.bundles, view.brokers.names
+    at, _ = locate_keys(estimates, identities(bundles.names))
+    began_ms = estimates.at_ms - _SAMPLE_MS * estimates.age
+    leapt = began_ms[at] > at_ms - 2 * _SAMPLE_MS
+    return frozenset(names[row] for row in np.unique(bundles.owner[leapt]).tolist())
 
 
 def telling(side: Side, strays: float) -> bool:

@@ -144,9 +144,7 @@ class PlanReview:
             plans=tuple(each for each in ledger.plans if each is not plan),
             hand_overs=remember_handovers(ledger.hand_overs, plan),
         )
-        ledger, history = correct_from_plan(
-            plan, ledger, view.brokers, model, state.histories.trimtab
-        )
+        ledger, history = correct_from_plan(plan, ledger, view, model, state.histories.trimtab)
         histories = replace(state.histories, trimtab=history)
         review = replace(
             review,
