@@ -20,6 +20,7 @@ from trimtab.load_model.wariness import (
     note_plan,
     unrest_of,
 )
+from trimtab.names import identities
 from trimtab.planner import shed
 from trimtab.planner.outlook import Prospect
 from trimtab.planner.pools import Pool
@@ -89,6 +90,43 @@ def test_plans_that_answer_steps_make_no_later_one_wait_and_half_of_one_counts_h
         unrest = unrest_of(history, now_ms)
         history = note_plan(history, Made(2, answered), unrest, Settings(), now_ms)
     assert history.unrest == pytest.approx(0.5)
+
+
+def test_plans_of_a_young_fleet_whose_bundles_burst_count_as_one() -> None:
+    """Each corrects the first, and later ones count as ever."""
+    history, settings = PlannerHistory(), Settings()
+    for hour, early in enumerate((True, True, True, False)):
+        now_ms = NOW_MS + hour * 60 * INTERVAL_MS
+        unrest = unrest_of(history, now_ms)
+        history = note_plan(history, Made(2, early=early), unrest, settings, now_ms)
+        assert history.unrest == pytest.approx(1.0 if early else 2.0, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("bursts", "counted"),
+    [
+        pytest.param(8, 0.0, id="bursts may go on that were not seen to begin"),
+        pytest.param(0, 1.0, id="no bundle bursts"),
+    ],
+)
+def test_a_plan_counts_in_full_where_no_burst_was_missed(bursts: int, counted: float) -> None:
+    """It is the second plan of a fleet that is known for a quarter of an hour."""
+    loads = {"a": [0.1] * 7, "b": [0.1] * 3, "c": [0.04] * 8}
+    view = carrying({name: [("t/n", load) for load in each] for name, each in loads.items()})
+    since_ms = view.now_ms - 15 * INTERVAL_MS
+    history = PlannerHistory(since_ms=dict.fromkeys(view.brokers.names, since_ms))
+    _, history = shed(view, history, Settings())
+    keys = np.sort(identities(view.bundles.names)[10 : 10 + bursts])
+    level = np.full(bursts, 0.04 / 1.32)
+    begun_ms = since_ms + np.arange(2, 2 + bursts) * INTERVAL_MS
+    leaps = LeapRecord()
+    for at in range(bursts):
+        levels = level[at : at + 1] / 3, level[at : at + 1]
+        leaps = open_leaps(leaps, keys[at : at + 1], levels, begun_ms[at : at + 1])
+    history = replace(history, leaps=leaps, unrest=1.0, planned_ms=view.now_ms - 12 * INTERVAL_MS)
+    wishes, after = shed(later(view, 1), history, Settings())
+    assert wishes
+    assert after.unrest == pytest.approx(1.0 + counted, abs=0.06)
 
 
 @pytest.mark.parametrize(

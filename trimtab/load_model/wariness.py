@@ -7,6 +7,9 @@ answered = what the plan takes from brokers up to what leaps brought there since
 A wave, noise that lasts, and tenants that grow and fall bring brokers apart without any leap. Where
 now one bundle steps and now another, each plan is right, and none is a reason to leave the next one
 out. Only leaps that are believed count, in a fleet whose leaps last.
+
+All plans made while bursts may go on that were not seen to begin count as one: each corrects what
+the one before it took for the usual load, and none shows a load that swings.
 """
 
 from __future__ import annotations
@@ -52,6 +55,8 @@ class Made(NamedTuple):
     moves: int
     answered: float = 0.0
     """The part of it that answers steps."""
+    early: bool = False
+    """Whether it was made while bursts may go on that were not seen to begin."""
 
 
 def note_plan(
@@ -62,6 +67,8 @@ def note_plan(
     if counted == 0:
         return history
     counted *= 1.0 - made.answered
+    if made.early:
+        counted = min(counted, max(1.0 - unrest, 0.0))
     return replace(
         history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=made.moves
     )
