@@ -10,7 +10,7 @@ import pytest
 
 from tests.planner.views import INTERVAL_MS
 from tests.support.clusters import NOW_MS, Broker, cluster, rates
-from trimtab.load_model.estimating.rows import locate_keys
+from trimtab.load_model.estimating.rows import locate_keys, take_rows
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.model import build_model
 from trimtab.load_model.observation import observe_fleet
@@ -188,3 +188,17 @@ def test_where_a_bundle_leaps_during_a_plan_nothing_is_learned(
     ledger, after = correct_from_plan(plan, Ledger(), view, model, history)
     assert ("a" in ledger.evidence) == learns
     assert (after != history) == learns
+
+
+def test_a_bundle_of_which_nothing_is_known_disturbs_no_plan() -> None:
+    view, settings = two(), Settings()
+    _, history = observe_fleet(view, PlannerHistory(), settings)
+    model = build_model(view, history, settings)
+    told = as_reported(view, history, settings, surprise=0.2)
+    for kept in ([], [1]):
+        known = take_rows(model.estimates, np.array(kept, np.int64))
+        known = replace(known, age=np.ones(len(kept)))
+        estimates = replace(model, estimates=known)
+        plan = Noted(1, NOW_MS - 3 * INTERVAL_MS, {}, {"b": told})
+        ledger, _ = correct_from_plan(plan, Ledger(), view, estimates, history)
+        assert "b" in ledger.evidence

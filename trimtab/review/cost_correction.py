@@ -116,9 +116,9 @@ def find_disturbed(view: View, estimates: Estimates, at_ms: int) -> frozenset[st
     """The brokers with a bundle that leapt since their last report before ``at_ms``, or in it: a
     report may show the beginning of a leap in part."""
     bundles, names = view.bundles, view.brokers.names
-    at, _ = locate_keys(estimates, identities(bundles.names))
+    at, known = locate_keys(estimates, identities(bundles.names))
     began_ms = estimates.at_ms - _SAMPLE_MS * estimates.age
-    leapt = began_ms[at] > at_ms - 2 * _SAMPLE_MS
+    leapt = np.flatnonzero(known)[began_ms[at[known]] > at_ms - 2 * _SAMPLE_MS]
     return frozenset(names[row] for row in np.unique(bundles.owner[leapt]).tolist())
 
 
