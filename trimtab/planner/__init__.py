@@ -114,10 +114,9 @@ def _find_answered_part(
     for step in steps:
         brought[step.source] -= fleet.size[step.bundle]
         brought[step.destination] += fleet.size[step.bundle]
-    keys = identities(view.bundles.names)
-    order = np.argsort(keys)
-    at, here = find_keys(leapt, keys[order])
-    rows = np.where(here, order[at], -1)
+    at, here = find_keys(identities(view.bundles.names), leapt)
+    rows = np.full(len(leapt), -1)
+    rows[at[here]] = np.flatnonzero(here)
     return find_answered_part(history, rows, fleet.where, brought, view.now_ms)
 
 
