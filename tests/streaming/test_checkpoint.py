@@ -14,9 +14,9 @@ from streaming.config import JobConfig, KafkaConfig
 from streaming.query import spark_checks
 from streaming.query.broker_operator import SNAPSHOTS
 from streaming.query.checkpoint import Watermarks, check_origin, check_writable
-from streaming.query.folder import FolderError
 from streaming.query.spark_checks import check_checkpoint
 from streaming.readiness import NotReady
+from tests.support.on_disk import OnDisk, write
 from trimtab.wire import keys
 
 REPORTS, INTENTS, CHANGES = keys.LOAD_REPORTS, keys.CONTROL, keys.OWNERSHIP
@@ -27,30 +27,6 @@ THERE: Final = {
     (INTENTS, 0): (0, 7),
     (CHANGES, 0): (0, 41),
 }
-
-
-class OnDisk:
-    """Stands for Spark's way to a local folder."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = str(path)
-
-    def read(self, name: str) -> str:
-        try:
-            return (Path(self.path) / name).read_text()
-        except OSError as error:
-            raise FolderError(str(error)) from error
-
-    def names(self, name: str = "") -> list[str]:
-        folder = Path(self.path) / name
-        return [each.name for each in folder.iterdir()] if folder.exists() else []
-
-    def write(self, name: str, text: str) -> None:
-        write(Path(self.path) / name, text)
-
-    def try_writing(self) -> None:
-        if Path(self.path).is_file():
-            raise FolderError("Not a directory")
 
 
 def offsets(folder: Path, number: int, *sources: object, partitions: str = "2") -> None:
@@ -71,11 +47,6 @@ def operator(
         "operatorPropertiesJson": json.dumps({"stateVariables": [{"stateName": variable}]}),
     }
     write(folder / f"state/{number}/_metadata/v2/0", f"v2\n{json.dumps(told)}")
-
-
-def write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
 
 
 def test_where_a_query_is_to_begin_is_no_query_yet(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from streaming.query.reports import source
 from streaming.query.reports.fetching import LostReports
 from streaming.query.reports.first_offsets import FILE, first_offsets
 from streaming.query.reports.source import ReportReader, ReportStream, _Source
-from tests.streaming.test_checkpoint import OnDisk
 from tests.support.new_topics import recreate_topics
+from tests.support.on_disk import OnDisk
 from trimtab.wire import keys
 
 REPORTS = keys.LOAD_REPORTS
