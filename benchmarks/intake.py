@@ -50,8 +50,10 @@ from streaming.config import SparkConfig
 from streaming.leader.leadership import Leadership
 from streaming.leader.store_opening import StoreOpener
 from streaming.query.batch import BatchWriter
+from streaming.query.folder import Folder
 from streaming.query.offsets import OffsetLog
 from streaming.query.pipeline import rows, snapshots_of
+from streaming.query.reports.first_offsets import first_offsets
 from streaming.query.reports.source import ReportStream
 from streaming.query.session import spark_session
 from streaming.sink_retry import SinkRetry
@@ -160,6 +162,8 @@ def _full(  # noqa: PLR0913 - the query's parts, and where it runs
         lambda: None,
     )
     try:
+        # The writer asks where the query began: at the beginning.
+        first_offsets(Folder(spark, checkpoint), dict)
         decided = rows(spark, reports, source, IntakeSettings(), Settings())
         return drain_into(decided, shape.batch * BATCHES, writer, checkpoint)
     finally:
