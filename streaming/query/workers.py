@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import sys
 from typing import Final
 
 from pyspark import daemon
@@ -24,8 +23,7 @@ _SHARED: Final = (
 )
 
 if __name__ == "__main__":
-    # Spark starts another daemon for each kind of question that it has about a source.
-    for name in _SHARED if sys.argv[1:] == ["pyspark.worker"] else ():
+    for name in _SHARED:
         importlib.import_module(name)
     gc.freeze()
     daemon.manager()
