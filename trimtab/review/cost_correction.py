@@ -66,13 +66,16 @@ def correct_from_plan(
         # The needs are learned from the reports themselves.
         return ledger, history
     before = {broker: side.strays for broker, side in plan.sides.items()}
-    brokers, disturbed = view.brokers, find_disturbed(view, model.estimates, plan.at_ms)
+    brokers = view.brokers
     typical = model.typical(brokers.names, before)
     sides = {
         broker: side
         for broker, side in plan.sides.items()
-        if side.reports and telling(side, typical) and broker not in disturbed
+        if side.reports and telling(side, typical)
     }
+    if sides:
+        disturbed = _find_disturbed(view, model.estimates, plan.at_ms)
+        sides = {broker: side for broker, side in sides.items() if broker not in disturbed}
     if not sides:
         return ledger, history
     now_ms = max(side.reported_ms for side in sides.values())
@@ -112,7 +115,7 @@ def correct_costs(
     )
 
 
-def find_disturbed(view: View, estimates: Estimates, at_ms: int) -> frozenset[str]:
+def _find_disturbed(view: View, estimates: Estimates, at_ms: int) -> frozenset[str]:
     """The brokers with a bundle that leapt since their last report before ``at_ms``, or in it: a
     report may show the beginning of a leap in part."""
     bundles, names = view.bundles, view.brokers.names
