@@ -18,6 +18,22 @@ _SOURCES: Final = 3
 """Reports, intents and ownership: each source logs where it began."""
 
 
+def first_file(source: int) -> str:
+    """Where Spark's Kafka connector keeps the offsets at which a source of a query began."""
+    return f"sources/{source}/0"
+
+
+def parse_first(text: str) -> Offsets:
+    """The offsets of such a file: a byte for very old versions of Spark, a version line, JSON."""
+    _, _, offsets = text.partition("\n")
+    return dict(json.loads(offsets))
+
+
+def format_first(offsets: Offsets) -> str:
+    """The file's text."""
+    return f"\0v1\n{json.dumps(offsets)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A batch's timestamp (epoch ms) and end offsets."""
@@ -60,9 +76,7 @@ class OffsetLog:
         """The query's first offsets: not 0 with "latest", or after retention deleted records."""
         starts: Offsets = {}
         for source in range(_SOURCES):
-            # A zero byte, which very old versions expected, then a version line.
-            _, _, offsets = self._read(f"sources/{source}/0").partition("\n")
-            starts |= json.loads(offsets)
+            starts |= parse_first(self._read(first_file(source)))
         return starts
 
     def _batch(self, number: int) -> Batch:

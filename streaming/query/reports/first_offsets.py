@@ -3,17 +3,14 @@ keeps it, because Spark asks a source of our own again until a batch has begun."
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from streaming.query.offsets import first_file, format_first, parse_first
 from trimtab.wire import keys
 
-FILE: Final = "sources/0/0"
+FILE: Final = first_file(0)
 """Reports are the query's first source."""
-
-_FORM: Final = "\0v1\n"
-"""How the connector's file begins: a byte for very old versions of Spark, and its version."""
 
 
 class Files(Protocol):
@@ -31,6 +28,5 @@ def first_offsets(files: Files, ask: Callable[[], Mapping[int, int]]) -> dict[st
     folder, _, name = FILE.rpartition("/")
     if name not in files.names(folder):
         told = {str(number): at for number, at in sorted(ask().items())}
-        files.write(FILE, _FORM + json.dumps({keys.LOAD_REPORTS: told}))
-    _, _, kept = files.read(FILE).partition("\n")
-    return dict(json.loads(kept)[keys.LOAD_REPORTS])
+        files.write(FILE, format_first({keys.LOAD_REPORTS: told}))
+    return parse_first(files.read(FILE))[keys.LOAD_REPORTS]

@@ -31,6 +31,7 @@ from sinks.kafka.clients import TIMEOUT_SECONDS, failure, settings
 from sources.records import report_of
 from sources.shards import parcel_up
 from sources.spans import Span, advance, share_out, spans_between
+from streaming.query.offsets import Offsets
 from streaming.query.reports.fetching import PATIENCE_SECONDS, LostReports, fetch
 from trimtab.wire import keys
 
@@ -41,9 +42,6 @@ _NAME: Final = "trimtab-reports"
 _OPTION: Final = "secret"
 """Spark shows options of such a name to nobody: they may hold a password."""
 _TYPES: Final = pa.schema([("shard", pa.int32()), ("parcel", pa.binary())])
-
-Offsets = dict[str, dict[str, int]]
-"""Topic to partition to the offset after the last one read, as Spark's Kafka connector has it."""
 
 
 @dataclass(frozen=True, slots=True)
