@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from tests.planner.views import carrying, later
-from trimtab.load_model.falls import Carried, Highs, find_falls, follow_highs, leave_out_fallen
+from trimtab.load_model.falls import (
+    Carried,
+    Highs,
+    find_falls,
+    follow_highs,
+    is_growing,
+    leave_out_fallen,
+)
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner import shed
 from trimtab.settings import Settings
@@ -104,6 +111,41 @@ def test_what_fell_counts_as_before_as_far_as_the_fleet_fell(
 ) -> None:
     highs = Highs(("t", "u", "v"), np.array([3.0, 1.0, 0.0, fleet]))
     assert find_falls(highs, carrying_now(1.0, 2.0, 0.0)).tolist() == falls
+
+
+@pytest.mark.parametrize(
+    ("per_hour", "error", "grows"),
+    [
+        pytest.param(1.3, 0.0, True, id="faster than highs follow"),
+        pytest.param(1.1, 0.0, False, id="as a day's wave does"),
+        pytest.param(1.3, 0.1, False, id="no more than noise may explain"),
+        pytest.param(0.7, 0.0, False, id="it falls"),
+    ],
+)
+def test_a_fleet_grows_that_surely_carries_more_than_at_its_highest(
+    per_hour: float, error: float, *, grows: bool
+) -> None:
+    highs = Highs(("t",), np.ones(2))
+    for minute in range(1, 61):
+        now = carrying_now(per_hour ** (minute / 60), error=error)
+        highs = follow_highs(highs, ("t",), now, minute * MINUTE_MS, -DAY_MS)
+    assert is_growing(highs, now) == grows
+
+
+def test_a_fleet_that_is_only_known_better_does_not_grow() -> None:
+    """What it surely carries rises from 0.2 to 0.6 within ten minutes; what it carries does not."""
+    highs = Highs(("t",), np.zeros(2))
+    for minute, error in enumerate((0.2, 0.1), start=1):
+        now = carrying_now(1.0, error=error)
+        highs = follow_highs(highs, ("t",), now, 10 * minute * MINUTE_MS, -DAY_MS)
+    assert not is_growing(highs, now)
+
+
+def test_what_tenants_take_from_one_another_is_no_growth_of_the_fleet() -> None:
+    highs = follow_highs(Highs(), ("t", "u"), carrying_now(1.0, 1.0), 0, -DAY_MS)
+    now = carrying_now(1.5, 0.5)
+    highs = follow_highs(highs, ("t", "u"), now, MINUTE_MS, -DAY_MS)
+    assert not is_growing(highs, now)
 
 
 @pytest.mark.parametrize(("high", "fall"), [(1.05, 1.0), (1.2, 1.2)])

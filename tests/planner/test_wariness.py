@@ -130,6 +130,32 @@ def test_a_plan_counts_in_full_where_no_burst_was_missed(bursts: int, counted: f
 
 
 @pytest.mark.parametrize(
+    ("high", "returned", "counted"),
+    [
+        pytest.param(0.5, 0.0, 0.0, id="of late it carried half at most: it grows"),
+        pytest.param(1.0, 0.0, 1.0, id="of late it carried as much"),
+        pytest.param(0.5, 9.0, 1.0, id="leaps of this fleet pass: more of them may go on"),
+    ],
+)
+def test_plans_of_a_fleet_that_grows_beyond_its_highest_count_as_one(
+    high: float, returned: float, counted: float
+) -> None:
+    """It is the second plan of a fleet that is known for an hour."""
+    since_ms = SKEWED.now_ms - 60 * INTERVAL_MS
+    history = PlannerHistory(since_ms=dict.fromkeys(SKEWED.brokers.names, since_ms))
+    for minute in range(2):
+        wishes, history = shed(later(SKEWED, minute), history, Settings())
+    assert wishes
+    highs = replace(history.highs, carried=high * history.highs.carried)
+    planned_ms = SKEWED.now_ms - 30 * INTERVAL_MS
+    leaps = LeapRecord(returned=(0.0, returned, *[0.0] * 5), at_ms=SKEWED.now_ms)
+    history = replace(history, highs=highs, leaps=leaps, unrest=1.0, planned_ms=planned_ms)
+    wishes, after = shed(later(SKEWED, 2), history, Settings())
+    assert wishes
+    assert after.unrest == pytest.approx(1.0 + counted, abs=0.06)
+
+
+@pytest.mark.parametrize(
     ("taken", "minute", "returned", "part"),
     [
         pytest.param(0.02, 50, 0.0, 1.0, id="what the leap brought is taken away"),

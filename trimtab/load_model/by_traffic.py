@@ -14,7 +14,7 @@ from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.excursions import find_hidden_part
 from trimtab.load_model.estimating.fleet_events import count_event
 from trimtab.load_model.estimating.rows import locate_keys
-from trimtab.load_model.falls import Carried, find_falls, follow_highs
+from trimtab.load_model.falls import Carried, find_falls, follow_highs, is_growing
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.passing_use import find_doubted
@@ -63,7 +63,7 @@ def predict_by_traffic(
     settled = leaps.wait_s == 0 and not expected.common
     chance = (estimates.chance if settled else estimates.spread)[at]
     carried = whole * level, whole**2 * chance, bundles.traffic
-    history, falls = _note_falls(view, history, *carried)
+    history, falls, growing = _note_falls(view, history, *carried)
     resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
     near_overload, known = find_near_overload(settings), expected.recurring[at] | (not settled)
     passing, relieved = leave_out_bursts(
@@ -92,21 +92,23 @@ def predict_by_traffic(
         full=near_overload,
         passing=int(np.count_nonzero(passing)),
         resting=resting,
+        growing=growing and settled,
     )
     return fleet, sizes, history
 
 
 def _note_falls(
     view: View, history: PlannerHistory, average: Floats, variance: Floats, newest: Floats
-) -> tuple[PlannerHistory, Floats]:
-    """The history with what namespaces carried at their highest, and (s,) by how much each of them
-    fell; (m,) traffic in bytes/s."""
+) -> tuple[PlannerHistory, Floats, bool]:
+    """The history with what namespaces carried at their highest, (s,) by how much each of them
+    fell, and whether the fleet grows beyond its highest; (m,) traffic in bytes/s."""
     names = view.bundles.namespaces
     if not history.estimates.known:
-        return history, np.ones(len(names))
+        return history, np.ones(len(names)), False
     carried = Carried.summed(view.bundles.namespace, len(names), average, variance, newest)
     highs = follow_highs(history.highs, names, carried, view.now_ms, history.known_since_ms)
-    return replace(history, highs=highs), find_falls(highs, carried)
+    falls = find_falls(highs, carried)
+    return replace(history, highs=highs), falls, is_growing(highs, carried)
 
 
 def _find_hosts(

@@ -115,6 +115,14 @@ def find_falls(highs: Highs, carried: Carried) -> Floats:
     return np.where(falls < _CLEAR, 1.0, falls)
 
 
+def is_growing(highs: Highs, carried: Carried) -> bool:
+    """Whether the fleet surely carries more than at its highest of late, which `follow_highs` has
+    just followed: it grows faster than highs do."""
+    # A high is what was surely carried: it was more.
+    high = highs.carried[-1] + _SURELY * carried.error[-1]
+    return bool(carried.sure[-1] > high)
+
+
 def leave_out_fallen(usage: Floats, before: Floats, slack: float, full: float) -> Floats:
     """(..., n) usage that counts, by that ``before`` the falls: it is off by ``slack`` at most, and
     what is above ``full`` counts as it is."""

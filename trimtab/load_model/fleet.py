@@ -55,6 +55,9 @@ class Fleet:
     resting: int = 0
     """Namespaces whose load clearly fell and may come back: brokers count between their usage and
     that before."""
+    growing: bool = False
+    """Whether it carries more than it did of late at its highest, in a fleet whose leaps last
+    (`trimtab.load_model.falls`)."""
     busy: int = 0
     """Brokers that are busier than their bundles explain, or less busy, and count as before, as
     that may pass."""

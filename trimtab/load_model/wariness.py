@@ -9,7 +9,10 @@ now one bundle steps and now another, each plan is right, and none is a reason t
 out. Only leaps that are believed count, in a fleet whose leaps last.
 
 All plans made while bursts may go on that were not seen to begin count as one: each corrects what
-the one before it took for the usual load, and none shows a load that swings.
+the one before it took for the usual load, and none shows a load that swings. So do all that are
+made while the fleet grows beyond what it carried of late at its highest, as on a Monday: each goes
+on where the one before it saw less of the growth. Should the load swing back, it falls, and what
+falls is left alone (`trimtab.load_model.falls`).
 """
 
 from __future__ import annotations
@@ -56,7 +59,8 @@ class Made(NamedTuple):
     answered: float = 0.0
     """The part of it that answers steps."""
     early: bool = False
-    """Whether it was made while bursts may go on that were not seen to begin."""
+    """Whether it was made before all was there that it answers: while bursts may go on that were
+    not seen to begin, or while the fleet grows beyond its highest."""
 
 
 def note_plan(

@@ -72,7 +72,8 @@ def shed(
     # A plan that is only shown, or is a first part, makes no later plan wait.
     if balancing and not outlook.fleet.first and not settings.round.observe_only:
         answered = _find_answered_part(view, history, outlook.fleet, balancing)
-        made = Made(len(balancing), answered, early=bool(outlook.fleet.hidden.any()))
+        early = outlook.fleet.growing or bool(outlook.fleet.hidden.any())
+        made = Made(len(balancing), answered, early)
         history = note_plan(history, made, outlook.unrest, settings, view.now_ms)
         most = settings.round.max_moves or MOST_AT_ONCE
         cut = draft.cut or outlook.fleet.struck > 0 or len(draft.steps) >= most
