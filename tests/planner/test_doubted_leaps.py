@@ -10,9 +10,10 @@ import pytest
 from trimtab.load_model.estimating.doubted_leaps import (
     are_in_event,
     find_first_ends,
+    find_recurring,
     find_young,
 )
-from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
+from trimtab.load_model.estimating.leap_record import LeapRecord, close_leaps, open_leaps
 
 MINUTE_MS = 60_000
 DAY_MS = 1440 * MINUTE_MS
@@ -61,6 +62,19 @@ def test_open_leaps_tell_of_the_last_hour_however_long_a_fleet_is_known() -> Non
     ten days in which no more than six came."""
     record = opened(2, 10, 18, 26, 34, 42, 50, 50, 50, 50)
     assert find_young(record, 51 * MINUTE_MS, -10 * DAY_MS)[-4:].all()
+
+
+def test_the_rest_of_an_event_is_waited_for_once_some_of_it_came_back() -> None:
+    """Ten jobs begin together; they are an event. Two end after five minutes, two after seven: the
+    others may go on for twice as long as these did on average."""
+    every, record = np.ones(10, np.bool_), opened(*[30] * 10)
+    record = close_leaps(record, every, np.arange(10) < 2, 35 * MINUTE_MS)
+    assert not find_recurring(record, 35 * MINUTE_MS).any()
+    assert not find_young(record, 35 * MINUTE_MS, -DAY_MS).any()
+    record = close_leaps(record, every[:8], np.arange(8) < 2, 37 * MINUTE_MS)
+    assert find_recurring(record, 41 * MINUTE_MS).all()
+    assert find_young(record, 41 * MINUTE_MS, -DAY_MS).all()
+    assert not find_recurring(record, 42 * MINUTE_MS).any()
 
 
 def test_what_was_first_seen_in_a_burst_has_passed_once_it_is_calm_for_as_long() -> None:

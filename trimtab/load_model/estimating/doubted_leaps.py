@@ -3,8 +3,8 @@
 young     = younger than the wait of its fleet (`trimtab.load_model.estimating.leap_record`)
 first     = up, by itself, in a fleet where no more leaps have lasted than returned: it waits for a
             quarter of an hour
-recurring = its like came back, or it catches up on a dip: it waits for twice as long as that took
-            (`trimtab.load_model.estimating.passed_leaps`)
+recurring = its like came back, or some of what leapt with it, or it catches up on a dip: it waits
+            for twice as long as that took (`trimtab.load_model.estimating.passed_leaps`)
 event     = leaps that begin together, more of them than come so close by chance; chance is what the
             fleet's other leaps show, as far as they tell in the time it is known
 """
@@ -17,11 +17,9 @@ import numpy as np
 
 from trimtab.arrays import Bools, Ints
 from trimtab.load_model.estimating.leap_record import HORIZON_S, LeapRecord
+from trimtab.load_model.estimating.passed_leaps import CLOSE_S
 from trimtab.load_model.odds import is_event
 
-_CLOSE_S: Final = 75.0
-"""Time within which leaps begin together: a round, and what reports differ by. Shorter: an
-event seems to be single leaps; longer: bursts that happen to meet seem to be an event."""
 FIRST_S: Final = 900.0
 """Age (s) at which a leap up that comes by itself is believed while no more have lasted than
 returned: one of unknown kind is as likely as not to last as long again as it has lasted. Shorter:
@@ -48,11 +46,12 @@ def find_young(
 
 
 def find_recurring(record: LeapRecord, now_ms: int) -> Bools:
-    """(k,) whether the like of each open leap came back, and this one may, too, or it catches up on
-    a dip."""
+    """(k,) whether the like of each open leap came back, or some of those that began with it, and
+    this one may, too, or it catches up on a dip."""
     lasted_s = record.passed.lasted_of(record.keys, record.up)
     dipped_s = record.passed.dipped_of(record.keys, record.up, record.since_ms)
-    wait_s = 2 * np.maximum(lasted_s, dipped_s)
+    beside_s = record.passed.lasted_beside(record.up, record.since_ms)
+    wait_s = 2 * np.maximum(np.maximum(lasted_s, beside_s), dipped_s)
     recurring: Bools = now_ms - record.since_ms < 1000.0 * wait_s
     return recurring
 
@@ -70,7 +69,7 @@ def are_in_event(record: LeapRecord, watched_s: float) -> Bools:
     """(k,) whether each open leap began with more others in its direction than come so close by
     chance, or soon after such leaps: where bursts overlap, some end as others begin."""
     in_event = np.zeros(len(record.keys), np.bool_)
-    times = (watched_s - _UNFOUND_S) / _CLOSE_S - 1.0
+    times = (watched_s - _UNFOUND_S) / CLOSE_S - 1.0
     for alike in (record.up, ~record.up):
         in_event[alike] = _find_events(record.since_ms[alike], times)
     return in_event
@@ -81,7 +80,7 @@ def _find_events(since_ms: Ints, times: float) -> Bools:
     many ``times`` as long besides as what begins together takes."""
     began_ms, at, counts = np.unique(since_ms, return_inverse=True, return_counts=True)
     later_s = (began_ms[None, :] - began_ms[:, None]) / 1000.0
-    close = ((later_s >= 0) & (later_s <= _CLOSE_S)) @ counts
+    close = ((later_s >= 0) & (later_s <= CLOSE_S)) @ counts
     k = len(since_ms)
     begins = np.array([is_event(some, k - some, times) for some in close.tolist()], np.bool_)
     belongs = np.any(begins[:, None] & (later_s >= 0) & (later_s <= _JOINING_S), axis=0)

@@ -4,6 +4,9 @@ What leapt and came back is expected to do so again: the next leap in the same d
 twice as long as the last one lasted. That is known of each bundle, or broker, by itself, whatever
 the fleet's other leaps do, and of many that leap together too.
 
+So is what leapt together with others, once some of these came back: the jobs of an hour begin
+together, and end one after another.
+
 What leaps up after a dip catches up: consumers that stopped read their backlog. A leap is half more
 at least, so what was missed in the dip is made up for within twice as long.
 """
@@ -18,10 +21,19 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.rows import find_keys
+from trimtab.load_model.odds import TOGETHER
 
 _REMEMBERED_MS: Final = 2 * 86_400_000
 """Time for which a leap that came back is remembered. Shorter: a daily job is answered every day;
 longer: what gets busier for good after it once did for a while is answered late."""
+CLOSE_S: Final = 75.0
+"""Time within which leaps begin together: a round, and what reports differ by. Shorter: an
+event seems to be single leaps; longer: bursts that happen to meet seem to be an event."""
+_SOME: Final = 0.25
+"""The part of an event that came back from which the rest is expected to. Lower: noise in a few of
+many takes the answer to an event back; higher: where jobs end one after another, each end is
+answered. Four fleets with hourly jobs make 145 moves a day without the rule, 136 with a half and
+117 with a quarter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +60,23 @@ class PassedLeaps:
         lasted[here] = np.maximum(np.where(up[here], lasted_s, -lasted_s), 0.0)
         return lasted
 
+    def lasted_beside(self, up: Bools, since_ms: Ints) -> Floats:
+        """(k,) how long (s) leaps lasted on average that began together with each, in the same
+        direction; 0 unless three came back, which are no chance, and not few of them all."""
+        lasted_s, began_ms = np.abs(self.lasted_s), self.at_ms - np.abs(1000.0 * self.lasted_s)
+        beside = np.zeros(len(up))
+        for mine, theirs in ((up, self.lasted_s > 0), (~up, self.lasted_s < 0)):
+            at = since_ms[mine]
+            order = np.argsort(began_ms[theirs])
+            first, last = _find_close(began_ms[theirs][order], at)
+            open_first, open_last = _find_close(np.sort(at), at)
+            back, left = last - first, open_last - open_first
+            some = (back >= TOGETHER) & (back >= _SOME * (back + left))
+            total = np.append(0.0, np.cumsum(lasted_s[theirs][order]))
+            mean = (total[last] - total[first]) / np.maximum(back, 1)
+            beside[mine] = np.where(some, mean, 0.0)
+        return beside
+
     def dipped_of(self, keys: Keys, up: Bools, since_ms: Ints) -> Floats:
         """(k,) how long (s) the dip lasted that a leap up at ``since_ms`` catches up on; 0 if it is
         down, or the last dip ended more than twice as long before it."""
@@ -72,3 +101,10 @@ class PassedLeaps:
             np.concatenate((self.lasted_s[kept], lasted_s))[order],
             np.concatenate((self.at_ms[kept], np.full(len(keys), now_ms, np.int64)))[order],
         )
+
+
+def _find_close(began_ms: Floats | Ints, at_ms: Ints) -> tuple[Ints, Ints]:
+    """(k,) the first of the sorted times that is close to each of ``at_ms``, and that after the
+    last."""
+    first = np.searchsorted(began_ms, at_ms - 1000.0 * CLOSE_S)
+    return first, np.searchsorted(began_ms, at_ms + 1000.0 * CLOSE_S, side="right")
