@@ -21,17 +21,18 @@ NOISE = 0.1
 
 def follow(factor: Floats, seed: int = 0, namespace: bool = True) -> tuple[Estimates, Floats]:
     """The estimates after minutes in which the first namespace's load is multiplied by (k,)
-    ``factor``, and the true shares at the end."""
+    ``factor``, and the true shares at the end; where that is 0 it does not exist."""
     rng = np.random.default_rng(seed)
     size = rng.lognormal(0.0, 0.5, COUNT)
     known, load = Estimates(), size
     for minute, each in enumerate(factor, 1):
         load = np.where(FIRST, each, 1.0) * size
+        traffic, here = load * np.exp(NOISE * rng.standard_normal(COUNT)), load > 0
         samples = Samples(
-            keys=np.arange(COUNT, dtype=np.uint64),
-            traffic=load * np.exp(NOISE * rng.standard_normal(COUNT)),
-            at_ms=np.full(COUNT, 60_000 * minute, np.int64),
-            namespace=NAMESPACE if namespace else None,
+            keys=np.flatnonzero(here).astype(np.uint64),
+            traffic=traffic[here],
+            at_ms=np.full(np.count_nonzero(here), 60_000 * minute, np.int64),
+            namespace=NAMESPACE[here] if namespace else None,
         )
         known = follow_samples(known, samples, HALF_LIFE_S, bound(COUNT, 60.0, 1.0))
     return known, load / load.sum()
@@ -61,6 +62,19 @@ def test_what_it_lags_behind_is_no_noise() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("minutes", [10, 30])
+def test_a_new_tenant_that_fills_is_followed(minutes: int, seed: int) -> None:
+    """Its samples leap again and again. If that were noise, its bundles would be known no sooner
+    than an average forgets, and the noise of all others would seem to last."""
+    still, _ = follow(np.ones(90), seed)
+    fills = np.clip((np.arange(90) - 60) / minutes, 0.05, 1.0) * (np.arange(90) >= 60)
+    filled, true = follow(fills, seed)
+    assert behind(filled, true) == pytest.approx(1.0, abs=0.2)
+    assert np.median(filled.variance[FIRST]) < 3.0 * np.median(still.variance[FIRST])
+    assert np.median(filled.memory) < np.median(still.memory) + 0.1
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_the_noise_of_bundles_moves_no_level(seed: int) -> None:
     with_namespaces, without = follow(np.ones(300), seed), follow(np.ones(300), seed, False)
     np.testing.assert_allclose(with_namespaces[0].level, without[0].level, rtol=0.02)
@@ -70,7 +84,7 @@ def drift(residual: Floats, news: Bools | None = None) -> float:
     """What is believed of the first namespace's drift."""
     reported = np.ones(COUNT, np.bool_) if news is None else news
     found = find_drifts(residual, reported, NAMESPACE)
-    return 0.0 if found is None else float(found[0])
+    return 0.0 if found is None else float(found.by[0])
 
 
 def noise(deviation: float = NOISE) -> Floats:
@@ -86,8 +100,11 @@ def test_one_bundle_that_leaps_is_no_drift() -> None:
 
 
 def test_a_namespace_that_leaps_is_none_either() -> None:
-    """It may be a burst, and whether those last is learned."""
-    assert drift(noise() + 1.0 * FIRST) == 0.0
+    """It may be a burst, and whether those last is learned; but it is no noise of its bundles."""
+    found = find_drifts(noise() + 1.0 * FIRST, np.ones(COUNT, np.bool_), NAMESPACE)
+    assert found is not None
+    assert not found.by.any()
+    np.testing.assert_array_equal(found.leaping, FIRST)
 
 
 def test_few_bundles_tell_nothing() -> None:

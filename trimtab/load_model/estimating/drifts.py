@@ -7,12 +7,14 @@ believed = common * (1 - (surely * error / common)^2), and none below surely * e
 An average needs a half-life to follow a load that grows steadily, and takes what it lags behind for
 noise; a few bundles that all lag the same way tell at once. What is believed each level follows,
 and a namespace whose bundles each go their own way changes nothing. A leap is none of this
-(`trimtab.load_model.estimating.level_shifts`): it may pass.
+(`trimtab.load_model.estimating.level_shifts`): it may pass. But what a namespace is off by is no
+noise either, however much it is: a tenant that fills within minutes would seem to have noise as
+large as what it grew by, and its levels would follow for an hour as if that were chance.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -29,8 +31,17 @@ _MOST: Final = 0.25
 minutes is followed late; higher: tenants' bursts are believed at once."""
 
 
-def find_drifts(residual: Floats, news: Bools, namespace: Counts) -> Floats | None:
-    """(m,) by how much each bundle's logarithm has drifted with its namespace; None if none has.
+class Drifts(NamedTuple):
+    """(m,) columns of the bundles."""
+
+    by: Floats
+    """By how much each bundle's logarithm has drifted with its namespace."""
+    leaping: Bools
+    """Whether the namespace is surely off by more than a drift."""
+
+
+def find_drifts(residual: Floats, news: Bools, namespace: Counts) -> Drifts | None:
+    """How bundles drift with their namespaces; None if none is surely off its level.
 
     ``residual``: (m,) of the samples' logarithms; ``news``: (m,) whether there is one;
     ``namespace``: (m,) the row of each bundle's namespace.
@@ -48,11 +59,12 @@ def find_drifts(residual: Floats, news: Bools, namespace: Counts) -> Floats | No
     usual = float(within.sum()) / max(int(free.sum()), 1)
     variance = np.maximum(within / np.maximum(free, 1), usual)
     error = np.sqrt(variance / np.maximum(count, 1))
-    surely = (count >= _FEWEST) & (np.abs(mean) > _SURELY * error) & (np.abs(mean) <= _MOST)
+    surely = (count >= _FEWEST) & (np.abs(mean) > _SURELY * error)
     if not surely.any():
         return None
-    by_chance = _SURELY * error[surely] / mean[surely]
+    leaping = surely & (np.abs(mean) > _MOST)
+    drifting = surely & ~leaping
+    by_chance = _SURELY * error[drifting] / mean[drifting]
     believed = np.zeros(len(mean))
-    believed[surely] = mean[surely] * (1.0 - by_chance**2)
-    drifts: Floats = believed[namespace]
-    return drifts
+    believed[drifting] = mean[drifting] * (1.0 - by_chance**2)
+    return Drifts(believed[namespace], leaping[namespace])

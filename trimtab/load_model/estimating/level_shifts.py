@@ -116,15 +116,17 @@ def _compare(
     residual = np.log((shares + tiny) / (before + tiny))
     common = float(np.median(residual[news])) if news.any() else 0.0
     residual -= common
+    noisy = news
     if samples.namespace is not None and news.any():
         drifts = find_drifts(residual, news, samples.namespace)
         if drifts is not None:
-            residual -= drifts
-            factor = np.exp(drifts)
+            residual -= drifts.by
+            factor = np.exp(drifts.by)
             before *= factor
             old = rescale(old, factor)
+            noisy = news & ~drifts.leaping
     earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
-    noise = learn_noise(old, residual, earlier, news)
+    noise = learn_noise(old, residual, earlier, noisy)
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
     return _Compared(old, shares, news, tiny, before, residual, common, noise, z)
 
