@@ -12,14 +12,13 @@ shed(view):
     plan the fewest moves that bring the range to the target (`trimtab.planner.search.fewest_moves`)
     on first reports, make only the first of them, as far as the range is surely no noise
       (`trimtab.load_model.first_reports`)
-    move nothing if they gain too little
+    move nothing if they gain too little (`trimtab.planner.pool_plan`)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -30,31 +29,19 @@ from trimtab.load_model.in_transit import send_off
 from trimtab.load_model.wariness import Made, find_answered_part, note_plan
 from trimtab.names import identities
 from trimtab.plan import MOST_AT_ONCE, ShedWish
-from trimtab.planner.constraints import Draft, find_range_after
-from trimtab.planner.easing import ease
-from trimtab.planner.fleet_changes import is_waiting, note_moves, plan_meanwhile
+from trimtab.planner.constraints import Draft
+from trimtab.planner.fleet_changes import is_waiting, note_moves
 from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
 from trimtab.planner.groups import part
-from trimtab.planner.outlook import CLEARLY, Prospect, look_ahead, prospect
-from trimtab.planner.search.fewest_moves import find_plan
-from trimtab.planner.search.ground import BoardMove, Ground
-from trimtab.planner.search.standing import Standing
-from trimtab.planner.search.trial import Trial
-from trimtab.planner.trigger import aim, reach
+from trimtab.planner.outlook import Prospect, look_ahead
+from trimtab.planner.pool_plan import balance
+from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.trigger import reach
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.view import View
 
 __all__ = ["is_learning", "is_waiting", "shed"]
-
-_WORTH: Final = 0.1
-"""The part of a range's excess over the target that a plan must gain. Lower: moves for little;
-higher: a fleet that can improve only slowly stays as it is."""
-_TRIES: Final = 3
-"""How often a plan is looked for without the bundles that one moved straight back. Lower: some go
-back; higher: a plan takes longer."""
-_EPSILON: Final = 1e-9
-"""Tolerance for rounding: a plan that reaches its range is finished."""
 
 
 def shed(
@@ -128,74 +115,12 @@ def _wish(step: BoardMove, reason: Reason) -> ShedWish:
 def _plan_pool(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> None:
     """Add the moves of one pool to the draft, and its bundles that should be split."""
     if not divides(draft.settings):
-        _balance(draft, found, unrest, history)
+        balance(draft, found, unrest, history)
         return
     giants = forcing(draft, found, history.estimates)
     if not is_awaited(draft, giants, found.pair.hot, history):
         before = len(draft.steps)
-        _balance(draft, found, unrest, history)
+        balance(draft, found, unrest, history)
         if found.beyond > 0 and len(draft.steps) == before:
             giants += stuck(draft, found.ground, history.estimates)
     draft.giants += giants
-
-
-def _find_plan(draft: Draft, found: Prospect, width: float) -> Trial:
-    """The best plan for a range of ``width``: one without moves straight back if it is as good, or
-    if several resources compete: then what a bundle takes is learned by moving it."""
-    effort = draft.settings.planner.effort
-    best = plan = find_plan(found.ground, draft.keeps(found.ground), width, effort)
-    learned = found.ground.fleet.takes is not None
-    staying: set[int] = set()
-    for _ in range(_TRIES):
-        returning = draft.find_returning(plan.steps)
-        if not returning:
-            break
-        staying |= returning
-        ground = draft.ground(found.pool, staying)
-        plan = find_plan(ground, draft.keeps(ground), width, effort)
-        if plan.range > max(width, best.range) + _EPSILON and not learned:
-            return best
-    return best if draft.find_returning(plan.steps) else plan
-
-
-def _balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHistory) -> None:
-    """Add the moves of one pool to the draft."""
-    # Moves of other bundles between the same brokers count.
-    found = prospect(draft, before.pool, unrest) if draft.moved else before
-    if found is None or found.beyond <= 0:
-        return
-    ground, settings = found.ground, draft.settings
-    width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
-    width = max(width, found.widened(CLEARLY * found.floor if draft.bound else found.floor, width))
-    range_ = find_range_after(ground, draft.fleet, ())
-    width = range_ - draft.reach * (range_ - width)
-
-    def plan(width: float) -> Trial:
-        return _find_plan(draft, found, width)
-
-    waits = is_waiting(history, draft.view.now_ms)
-    best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)
-    steps = draft.granted(best.steps)
-    if draft.fleet.first:
-        steps = _first_part(ground, steps, range_ - draft.fleet.sure * (range_ - width))
-    gained = range_ - find_range_after(ground, draft.fleet, steps)
-    draft.cut |= best.cut or best.range > max(width, CLEARLY * found.floor) + _EPSILON
-    # A plan that was cut short is continued by the next one: together they gain more.
-    worth = 0.0 if best.cut else _WORTH * draft.reach
-    if gained <= worth * (range_ - max(settings.planner.target, found.floor)):
-        steps = ()
-    draft.add(steps)
-    ease(draft, found.pool, ground, width, _WORTH)
-
-
-def _first_part(
-    ground: Ground, steps: tuple[BoardMove, ...], width: float
-) -> tuple[BoardMove, ...]:
-    """The first of a plan's steps, as many as bring the range to ``width``."""
-    standing = Standing(ground.fleet)
-    for count, step in enumerate(steps):
-        low, high = ground.reach(standing.usage)
-        if high - low <= width:
-            return steps[:count]
-        standing.apply(step)
-    return steps
