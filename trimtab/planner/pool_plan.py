@@ -32,19 +32,22 @@ def balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHisto
     are busy whatever they carry, those of a plan for the others."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
+    once = draft.fleet.first or is_waiting(history, draft.view.now_ms)
+    moves_before = len(draft.steps)
     for _ in range(_TRIES):
-        if found is None or found.beyond <= 0 or _add_plan(draft, found, unrest, history):
+        if found is None or found.beyond <= 0:
             return
-        if draft.fleet.first or is_waiting(history, draft.view.now_ms):
+        _add_plan(draft, found, unrest, history)
+        if once or len(draft.steps) > moves_before:
             return
         usage = draft.fleet.usage
         others = found.pool.brokers & (usage < usage[found.pair.hot] - found.target)
         found = prospect(draft, replace(found.pool, brokers=others), unrest)
 
 
-def _add_plan(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> bool:
-    """Add the plan for a pool to the draft; whether there is one."""
-    ground, settings, added = found.ground, draft.settings, len(draft.steps)
+def _add_plan(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> None:
+    """Add the plan for a pool to the draft, if there is one."""
+    ground, settings = found.ground, draft.settings
     width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
     width = max(width, found.widened(CLEARLY * found.floor if draft.bound else found.floor, width))
     range_ = find_range_after(ground, draft.fleet, ())
@@ -67,7 +70,6 @@ def _add_plan(draft: Draft, found: Prospect, unrest: float, history: PlannerHist
         draft.cut |= best.cut or best.range > max(width, CLEARLY * found.floor) + _EPSILON
     draft.add(steps)
     ease(draft, found.pool, ground, width, _WORTH)
-    return len(draft.steps) > added
 
 
 def _find_plan(draft: Draft, found: Prospect, width: float) -> Trial:
