@@ -20,9 +20,11 @@ _WORTH: Final = 0.1
 """The part of a range's excess over the target that a plan must gain. Lower: moves for little;
 higher: a fleet that can improve only slowly stays as it is."""
 _TRIES: Final = 3
-"""How often a plan is looked for without the bundles that one moved straight back, or without the
-hottest brokers that none relieves. Lower: some go back, or the others stay uneven; higher: a plan
-takes longer."""
+"""How often a plan is looked for without the bundles that one moved straight back. Lower: some go
+back; higher: a plan takes longer."""
+_PARTS: Final = 3
+"""How often a plan is looked for, each time without the hottest brokers that none relieved. Lower:
+the others stay uneven; higher: a round without a plan takes longer."""
 _EPSILON: Final = 1e-9
 """Tolerance for rounding: a plan that reaches its range is finished."""
 
@@ -34,7 +36,7 @@ def balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHisto
     found = prospect(draft, before.pool, unrest) if draft.moved else before
     once = draft.fleet.first or is_waiting(history, draft.view.now_ms)
     moves_before = len(draft.steps)
-    for _ in range(_TRIES):
+    for _ in range(_PARTS):
         if found is None or found.beyond <= 0:
             return
         _add_plan(draft, found, unrest, history)
@@ -64,11 +66,9 @@ def _add_plan(draft: Draft, found: Prospect, unrest: float, history: PlannerHist
     gained = range_ - find_range_after(ground, draft.fleet, steps)
     # A plan that was cut short is continued by the next one: together they gain more.
     worth = 0.0 if best.cut else _WORTH * draft.reach
-    if gained <= worth * (range_ - max(settings.planner.target, found.floor)):
-        steps = ()
-    if steps:
+    if steps and gained > worth * (range_ - max(settings.planner.target, found.floor)):
         draft.cut |= best.cut or best.range > max(width, CLEARLY * found.floor) + _EPSILON
-    draft.add(steps)
+        draft.add(steps)
     ease(draft, found.pool, ground, width, _WORTH)
 
 

@@ -51,7 +51,7 @@ def find_recurring(record: LeapRecord, now_ms: int) -> Bools:
     lasted_s = record.passed.lasted_of(record.keys, record.up)
     dipped_s = record.passed.dipped_of(record.keys, record.up, record.since_ms)
     beside_s = record.passed.lasted_beside(record.up, record.since_ms)
-    wait_s = 2 * np.maximum(np.maximum(lasted_s, beside_s), dipped_s)
+    wait_s = 2 * np.maximum.reduce((lasted_s, beside_s, dipped_s))
     recurring: Bools = now_ms - record.since_ms < 1000.0 * wait_s
     return recurring
 
