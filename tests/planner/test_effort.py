@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -17,9 +17,10 @@ from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner import shed
 from trimtab.planner.search import fewest_moves
-from trimtab.planner.search.bands import HABITS, Habit, run_trial
+from trimtab.planner.search.bands import run_trial, run_trials
 from trimtab.planner.search.board import Board
 from trimtab.planner.search.ground import Band, BoardMove, Ground
+from trimtab.planner.search.habits import HABITS, Habit
 from trimtab.planner.search.least import fewest_leaving
 from trimtab.planner.search.levels import mean_of, positions
 from trimtab.planner.search.outsized import send_misplaced
@@ -49,7 +50,7 @@ def moved(fleet: Fleet, steps: Sequence[BoardMove]) -> Fleet:
 @pytest.mark.parametrize("habit", HABITS)
 def test_a_trial_ends_with_its_effort(habit: Habit) -> None:
     fleet = crowded(20, 2_000, 10)
-    trial = run_trial(ground_of(fleet), keeps(fleet), Band(0.4, 0.5), habit, 50)
+    trial, _ = run_trial(ground_of(fleet), keeps(fleet), Band(0.4, 0.5), [habit], 50)
     assert trial.effort <= 51
     assert len(trial.steps) <= 51
     assert trial.cut
@@ -99,11 +100,12 @@ def test_few_trials_are_made_where_none_helps_and_the_effort_is_spent(
     """Each broker of 300 has one bundle, which stays: otherwise 450 trials would be made."""
     made = list[Trial]()
 
-    def counted(*args: object) -> Trial:
-        made.append(run_trial(*args))  # type: ignore[arg-type]  # the same arguments
-        return made[-1]
+    def counted(*args: object) -> Iterator[Trial]:
+        for trial in run_trials(*args):  # type: ignore[arg-type]  # the same arguments
+            made.append(trial)
+            yield trial
 
-    monkeypatch.setattr(fewest_moves, "run_trial", counted)
+    monkeypatch.setattr(fewest_moves, "run_trials", counted)
     fleet = fleet_of(np.linspace(0.1, 0.9, 300), np.arange(300), np.ones(300))
     assert plan(fleet, TARGET, LITTLE).steps == ()
     assert len(made) <= len(HABITS)
@@ -146,11 +148,11 @@ def test_bands_that_need_more_moves_than_a_plan_has_are_not_tried(
 ) -> None:
     tried: list[Band] = []
 
-    def note(ground: Ground, keeps: list[int], band: Band, habit: Habit, most: int) -> Trial:
+    def note(ground: Ground, keeps: list[int], band: Band, most: int) -> Iterator[Trial]:
         tried.append(band)
-        return run_trial(ground, keeps, band, habit, most)
+        return run_trials(ground, keeps, band, most)
 
-    monkeypatch.setattr(fewest_moves, "run_trial", note)
+    monkeypatch.setattr(fewest_moves, "run_trials", note)
     fleet = crowded(20, 2_000, 10)
     found = plan(fleet, TARGET)
     left_out = {*positions_of(fleet)} - {*tried}
@@ -158,8 +160,7 @@ def test_bands_that_need_more_moves_than_a_plan_has_are_not_tried(
     for band in left_out:
         assert fewest_leaving(ground_of(fleet), band) > len(found.steps)
     for band in left_out:
-        for habit in HABITS:
-            trial = run_trial(ground_of(fleet), keeps(fleet), band, habit, 10**6)
+        for trial in run_trials(ground_of(fleet), keeps(fleet), band, 10**6):
             assert len(trial.steps) > len(found.steps)
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.load_model.resources.takes import Takes
-from trimtab.planner.search.bands import HABITS, run_trial
+from trimtab.planner.search.bands import run_trials
 from trimtab.planner.search.beam import ENDS, search_beam
 from trimtab.planner.search.floor import stand_highest
 from trimtab.planner.search.ground import Band, Ground
@@ -132,8 +132,8 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
         for band in _bands(ground, goal, narrower * goal.width):
             if best.range <= goal.width and fewest_leaving(ground, band) > len(best.steps):
                 continue
-            for habit in HABITS:
-                trial = run_trial(ground, keeps, band, habit, most)
+            for trial in run_trials(ground, keeps, band, most):
+                # Also that of a trial which was spared: the same plan, however it is found.
                 effort -= trial.effort * cost
                 best = _better(ground, keeps, best, trial, goal)
                 if best.steps and (effort <= 0 or best.cut):

@@ -13,6 +13,7 @@ outsized  = so large that otherwise many small ones would have to leave:
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -63,18 +64,25 @@ def _least_busy(busy: Floats, rows: Ints) -> list[int]:
     return least
 
 
-def send_outsized(board: Board, brokers: Ints, band: Band) -> None:
-    """Move the outsized bundles on the board; ``brokers`` are the rows that take part."""
+def find_outsized(board: Board, brokers: Ints, band: Band) -> list[int]:
+    """The hosts of outsized bundles, that of the largest first; ``brokers`` are the rows that take
+    part."""
     hosts = [
         (-board.shelves[broker].sizes[-1], broker)
         for broker in brokers.tolist()
         if board.usage[broker] > band.high and _outsized(board, broker, band)
     ]
-    for size, host in sorted(hosts):
+    return [host for _, host in sorted(hosts)]
+
+
+def send_outsized(board: Board, hosts: Sequence[int], band: Band) -> None:
+    """Move the outsized bundles of the ``hosts`` on the board."""
+    for host in hosts:
         cold = board.coldest()
         if cold is None or cold == host:
             return
-        if -size <= board.below(cold, band.high) + sum(board.shelves[cold].sizes[-_FEW:]):
+        largest = board.shelves[host].sizes[-1]
+        if largest <= board.below(cold, band.high) + sum(board.shelves[cold].sizes[-_FEW:]):
             board.move(len(board.shelves[host].sizes) - 1, host, cold)
 
 
