@@ -150,6 +150,24 @@ def test_one_that_joins_a_large_fleet_is_found_and_then_read(
     assert "new:1" in found
 
 
+def test_one_that_joins_any_of_many_clusters_is_found_within_few_looks(
+    client: redis.Redis, cluster: str
+) -> None:
+    """Each look reads the session notes of some of the clusters, the next ones those of others."""
+    names = [f"{cluster}-{number:02}" for number in range(30)]
+    fleet = [f"b-{number:03}:1" for number in range(200)]
+    for name in names:
+        let_in(client, name, GENERATION)
+        hold(client, name, fleet)
+    scan, known = LeaseScan(client), {name: set(fleet) for name in names}
+    assert not any(scan.changed(known, GENERATION) for _ in range(4))
+    for name in names:
+        hold(client, name, ["new:1"])
+    looks = [scan.changed(known, GENERATION) for _ in range(4)]
+    assert set().union(*looks) == {*names}
+    assert all(len(found) < len(names) for found in looks)
+
+
 @pytest.mark.parametrize("lost", [0, 1, 4_321, 8_999])
 def test_a_lease_that_a_large_fleet_loses_is_missed_within_few_looks(
     client: redis.Redis, cluster: str, lost: int
