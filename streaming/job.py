@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import FrameType
@@ -36,6 +37,7 @@ from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
 from streaming.supervisor import tell_alive, tell_ready
 from streaming.watchdog import halt
+from streaming.working_folder import working_folder
 
 log = structlog.get_logger()
 
@@ -125,45 +127,53 @@ def run(
     log_level: LogLevelOption = None,
 ) -> None:
     """Balance the fleet until stopped."""
-    try:
-        settings = load_config(config)
-        level = log_level or settings.log_level
-        configure(level)
-        for each in find_unknown(os.environ, JobConfig):
-            log.warning("an environment variable names no setting", variable=each.name)
-        shown = Exposition()
-        check_all(
-            lambda: check_topics(settings),
-            lambda: check_store(settings),
-            lambda: serve_metrics(settings, shown),
-            lambda: check_memory(settings),
-        )
-        # Before Spark: a start that is broken off would leave its JVM behind, for ever.
-        shutdown = _ended_by_signals()
-        driver = _start(settings, shown, shutdown, standby, verbose=level == "debug")
-    except InvalidConfig as error:
-        print(error.told("wrong settings; nothing was started"), file=sys.stderr)
-        raise SystemExit(USAGE) from None
-    except ExceptionGroup as group:
-        raise _not_started(group.exceptions, config, settings) from None
-    except (NotReady, SinkError) as error:
-        raise _not_started([error], config, settings) from None
-    if driver is None:
-        log.info("stopped before the job ran")
-        raise SystemExit(OK)
-    raise SystemExit(driver.run())
+    with ExitStack() as kept:
+        try:
+            settings = load_config(config)
+            level = log_level or settings.log_level
+            configure(level)
+            for each in find_unknown(os.environ, JobConfig):
+                log.warning("an environment variable names no setting", variable=each.name)
+            shown = Exposition()
+            check_all(
+                lambda: check_topics(settings),
+                lambda: check_store(settings),
+                lambda: serve_metrics(settings, shown),
+                lambda: check_memory(settings),
+            )
+            # Before Spark: a start that is broken off would leave its JVM behind, for ever.
+            shutdown = _ended_by_signals()
+            folder = kept.enter_context(working_folder())
+            begin = partial(start_spark, settings.sized_spark(), folder, verbose=level == "debug")
+            driver = _start(settings, begin, shown, shutdown, standby)
+        except InvalidConfig as error:
+            print(error.told("wrong settings; nothing was started"), file=sys.stderr)
+            raise SystemExit(USAGE) from None
+        except ExceptionGroup as group:
+            raise _not_started(group.exceptions, config, settings) from None
+        except (NotReady, SinkError) as error:
+            raise _not_started([error], config, settings) from None
+        if driver is None:
+            log.info("stopped before the job ran")
+            raise SystemExit(OK)
+        raise SystemExit(driver.run())
 
 
 def _start(
-    config: JobConfig, shown: Exposition, shutdown: Shutdown, standby: bool, *, verbose: bool
+    config: JobConfig,
+    begin: Callable[[], SparkSession],
+    shown: Exposition,
+    shutdown: Shutdown,
+    standby: bool,
 ) -> Driver | None:
-    """Start Spark, wait where this is a standby, and claim; None where it is to end before that.
+    """Start Spark by ``begin``, wait where this is a standby, and claim; None where it is to end
+    before that.
 
     Raises NotReady and SinkError.
     """
     try:
         # For a standby too: starting Spark takes longer than taking over.
-        spark = start_spark(config.sized_spark(), verbose=verbose)
+        spark = begin()
         Thread(target=_warm_up, args=(spark,), daemon=True, name="warm-up").start()
         check_connector(spark, config)
         check_checkpoint(spark, config)

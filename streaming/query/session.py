@@ -6,8 +6,10 @@ import os
 import sys
 from contextlib import nullcontext
 from importlib.resources import as_file, files
+from pathlib import Path
 from socketserver import BaseServer
 from subprocess import TimeoutExpired
+from tempfile import gettempdir
 from typing import Final, cast
 
 from pyspark import SparkContext
@@ -69,6 +71,8 @@ _JVM: Final = (
 )
 
 _JAVA: Final = "spark.driver.extraJavaOptions"
+_LOCAL_DIR: Final = "spark.local.dir"
+_SOCKET_DIR: Final = "spark.python.unix.domain.socket.dir"
 
 _OUT_OF_MEMORY: Final = 3
 """Exit code of a JVM with the option ExitOnOutOfMemoryError."""
@@ -77,16 +81,23 @@ _END_SECONDS: Final = 5.0
 
 
 def spark_session(
-    config: SparkConfig, name: str = "trimtab", *, verbose: bool = False
+    config: SparkConfig,
+    name: str = "trimtab",
+    *,
+    folder: Path | None = None,
+    verbose: bool = False,
 ) -> SparkSession:
     """Build a session on loopback with RocksDB state and this interpreter for its workers.
 
-    ``verbose``: Spark's whole log, with stack traces.
+    ``folder``: for the working files of Spark and its JVM, unless ``config.conf`` names others;
+    None: Spark's default. ``verbose``: Spark's whole log, with stack traces.
     """
     # Without these, workers may start another Python.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName(name).master(config.master)
-    for key, value in _conf(config).items():
+    # Not the sockets: their paths may have a hundred characters.
+    kept = {} if folder is None else {_LOCAL_DIR: str(folder), _SOCKET_DIR: gettempdir()}
+    for key, value in (kept | _conf(config)).items():
         builder = builder.config(key, value)
     package = files("streaming")
     # Read once, when the JVM starts; a running JVM keeps its settings.
@@ -98,7 +109,8 @@ def spark_session(
             f"-Dlog4j2.configurationFile={logging.as_uri()} "
             f'"-XX:CompilerDirectivesFile={compilers}"'
         )
-        java = f"{_JVM} {read} {config.conf.get(_JAVA, '')}"
+        there = "" if folder is None else f"-Djava.io.tmpdir={folder}"
+        java = f"{_JVM} {there} {read} {config.conf.get(_JAVA, '')}"
         builder = builder.config(_JAVA, f"{_VERBOSE if verbose else ''} {java}".strip())
         with nullcontext() if verbose else quieten():
             session = builder.getOrCreate()

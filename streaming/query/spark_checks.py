@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -19,10 +20,11 @@ from streaming.readiness import NotReady
 from trimtab.wire import keys
 
 
-def start_spark(config: SparkConfig, *, verbose: bool = False) -> SparkSession:
-    """Start a session, ``verbose`` with Spark's whole log; raises NotReady."""
+def start_spark(config: SparkConfig, folder: Path, *, verbose: bool = False) -> SparkSession:
+    """Start a session with its working files in ``folder``, ``verbose`` with Spark's whole log;
+    raises NotReady."""
     try:
-        return spark_session(config, verbose=verbose)
+        return spark_session(config, folder=folder, verbose=verbose)
     except (PySparkException, Py4JError, OSError) as error:
         raise NotReady(
             f"Spark does not start: {cause_of(str(error)).removesuffix('.')}; trimtab doctor says "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -53,6 +55,8 @@ class Bench:
     config: JobConfig
     driver: Driver
     topics: RecordedTopics
+    folders: Path
+    """Where each start of the driver has the folder for its working files."""
     recoveries: list[float] = field(default_factory=list)
     """Seconds from each start of the driver to its first command."""
     _ends: dict[int, int] = field(default_factory=dict)
@@ -121,6 +125,7 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     jars.fetch()
     with (
+        TemporaryDirectory() as temporary,
         KafkaServer(tmp_path / "kafka") as kafka,
         RedisServer(tmp_path / "redis") as server,
         redis_client(server.url) as client,
@@ -129,8 +134,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     ):
         ensure_topics(kafka.bootstrap)
         settings = write_settings(tmp_path, kafka.bootstrap, server.url)
-        driver = Driver(tmp_path, settings)
-        yield Bench(kafka, client, load_config(settings), driver, topics)
+        driver = Driver(tmp_path, settings, TMPDIR=temporary)
+        folders = Path(temporary, f"trimtab-{os.getuid()}")
+        yield Bench(kafka, client, load_config(settings), driver, topics, folders)
         if driver.running:
             driver.kill()
 
@@ -164,7 +170,10 @@ def finish(bench: Bench, told: set[int], kills: int = 1) -> None:
     bench.driver.await_batches(8)
     # How many moves eight batches make depends on the machine.
     eventually(lambda: bench.moves() > ENOUGH, "moves to compare", 300.0)
+    # The driver that runs has deleted what the killed ones left, and deletes its own.
+    assert len([*bench.folders.iterdir()]) == 1
     bench.come_to_rest()
+    assert [*bench.folders.iterdir()] == []
     batches = bench.topics.batches()
     repeated = {n for n, times in Counter(b.batch for b in batches).items() if times > 1}
     moves = bench.moves()

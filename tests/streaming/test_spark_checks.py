@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -22,11 +24,11 @@ from streaming.readiness import NotReady
     ],
 )
 def test_a_spark_that_does_not_start_is_told_with_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
+    monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path
 ) -> None:
-    def fail(_: SparkConfig, **_verbose: bool) -> SparkSession:
+    def fail(*_: object, **__: object) -> SparkSession:
         raise error
 
     monkeypatch.setattr(spark_checks, "spark_session", fail)
     with pytest.raises(NotReady, match=r"^Spark does not start: .*no java; trimtab doctor says "):
-        start_spark(SparkConfig())
+        start_spark(SparkConfig(), tmp_path)
