@@ -47,7 +47,7 @@ def test_a_range_as_wide_as_after_many_plans_is_always_seen(target: float, unres
 
 
 @pytest.mark.parametrize(
-    ("struck", "answered", "accepted"),
+    ("struck", "just_planned", "accepted"),
     [
         pytest.param(False, False, 0.229, id="chance alone"),
         pytest.param(True, False, 0.05, id="an event: the target counts"),
@@ -55,12 +55,12 @@ def test_a_range_as_wide_as_after_many_plans_is_always_seen(target: float, unres
     ],
 )
 def test_what_is_accepted_where_chance_explains_more_than_the_target(
-    struck: bool, answered: bool, accepted: float
+    struck: bool, just_planned: bool, accepted: float
 ) -> None:
     """Three deviations a broker; each sample after an event tells a little more of the loads, and
     for that alone bundles would move one after the other."""
     noisy = Carried([[0.3] * 2, [0.2] * 2]).fleet
-    fleet = replace(noisy, variance=np.full(2, 0.03**2), struck=struck, answered=answered)
+    fleet = replace(noisy, variance=np.full(2, 0.03**2), struck=struck, just_planned=just_planned)
     assert widest(ground_of(fleet), Settings(), 1.0).accepted == pytest.approx(accepted, abs=2e-3)
 
 
@@ -72,13 +72,13 @@ def test_a_hot_broker_may_owe_its_usage_to_a_burst_that_was_not_seen_to_begin() 
 
 
 @pytest.mark.parametrize(
-    ("ago_s", "answered"), [(None, False), (0, True), (60, True), (1799, True), (1800, False)]
+    ("ago_s", "just_planned"), [(None, False), (0, True), (60, True), (1799, True), (1800, False)]
 )
 def test_a_plan_was_made_of_late_as_long_as_its_cool_down_lasts(
-    ago_s: int | None, answered: bool
+    ago_s: int | None, just_planned: bool
 ) -> None:
     view = carrying({"a": [("t/n", 0.05)], "b": [("t/n", 0.05)]})
     history = PlannerHistory()
     if ago_s is not None:
         history = replace(history, planned_ms=view.now_ms - 1000 * ago_s)
-    assert observe_fleet(view, history, Settings())[0].answered == answered
+    assert observe_fleet(view, history, Settings())[0].just_planned == just_planned

@@ -21,7 +21,7 @@ from trimtab.load_model.passing_use import find_doubted
 from trimtab.load_model.resources.own_use import leave_out_doubted
 from trimtab.load_model.room import Sizes, find_usage
 from trimtab.load_model.traffic_cost import cost_of
-from trimtab.load_model.wariness import find_slack, rests_after_plan, unrest_of
+from trimtab.load_model.wariness import find_slack, has_just_planned, unrest_of
 from trimtab.settings import Settings
 from trimtab.view import View
 
@@ -87,7 +87,7 @@ def predict_by_traffic(
         whole=whole,
         ready=False,
         struck=count_event(estimates, ~expected.passing) if settled else 0,
-        answered=rests_after_plan(history, settings, view.now_ms),
+        just_planned=has_just_planned(history, settings, view.now_ms),
         limit=near_overload if relieved.any() else 0.0,
         full=near_overload,
         passing=int(np.count_nonzero(passing)),

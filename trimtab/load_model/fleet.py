@@ -40,8 +40,8 @@ class Fleet:
     """Whether something is ``sure``, and no large part of the brokers has just come."""
     struck: int
     """How many bundles have just leapt together, and are believed; 0 without an event."""
-    answered: bool = False
-    """Whether a plan was made within a cool-down."""
+    just_planned: bool = False
+    """Whether the cool-down of the last plan lasts."""
     sure: float = 1.0
     """The part of the brokers' differences that is no noise, as far as first reports tell
     (`trimtab.load_model.first_reports`); 1 once noise is known."""

@@ -105,7 +105,7 @@ def find_answered_part(
     return max(parts, default=0.0)
 
 
-def rests_after_plan(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
+def has_just_planned(history: PlannerHistory, settings: Settings, now_ms: int) -> bool:
     """Whether the cool-down of the last plan lasts."""
     return now_ms - history.planned_ms < 1000 * settings.round.grace_period
 
@@ -117,7 +117,7 @@ def _count(history: PlannerHistory, moves: int, settings: Settings, now_ms: int)
     continues an unfinished one counts as 0; any other corrects the last plan, and counts as its
     moves over those of that one: corrections get smaller, and a load that swings does not.
     """
-    if not rests_after_plan(history, settings, now_ms):
+    if not has_just_planned(history, settings, now_ms):
         return 1.0
     return 0.0 if history.cut else min(moves / max(history.swing, 1), 1.0)
 

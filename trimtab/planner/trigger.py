@@ -85,7 +85,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
         k = deviations(len(brokers), settings.round.interval, planner.false_moves)
         chance = _AIM * planner.target + k * deviation + fleet.hidden[hot][:, None]
         if fleet.struck:
-            chance = np.minimum(chance, _AGAIN * accepted if fleet.answered else accepted)
+            chance = np.minimum(chance, _AGAIN * accepted if fleet.just_planned else accepted)
         accepted = np.maximum(accepted, chance)
     accepted = np.maximum(accepted, fleet.limit - fleet.usage[cold])
     at, to = np.unravel_index(np.argmax(range_ - accepted), range_.shape)
