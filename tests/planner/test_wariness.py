@@ -95,11 +95,11 @@ def test_plans_that_answer_steps_make_no_later_one_wait_and_half_of_one_counts_h
 def test_plans_of_a_young_fleet_whose_bundles_burst_count_as_one() -> None:
     """Each corrects the first, and later ones count as ever."""
     history, settings = PlannerHistory(), Settings()
-    for hour, early in enumerate((True, True, True, False)):
+    for hour, bursting in enumerate((True, True, True, False)):
         now_ms = NOW_MS + hour * 60 * INTERVAL_MS
         unrest = unrest_of(history, now_ms)
-        history = note_plan(history, Made(2, early=early), unrest, settings, now_ms)
-        assert history.unrest == pytest.approx(1.0 if early else 2.0, abs=0.06)
+        history = note_plan(history, Made(2, provisional=bursting), unrest, settings, now_ms)
+        assert history.unrest == pytest.approx(1.0 if bursting else 2.0, abs=0.06)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,16 @@ def test_plans_of_a_fleet_that_grows_beyond_its_highest_count_as_one(
 def test_a_plan_answers_what_leapt_since_the_last(
     taken: float, minute: int, returned: float, part: float
 ) -> None:
-    """The only bundle of the first of three brokers grows by 0.02 of the fleet's traffic."""
+    """A bundle of the first of three brokers grows by 0.02 of the fleet's traffic, and so did one
+    that is gone."""
     known = LeapRecord(returned=(0.0, returned, *[0.0] * 5), lasted=5.0)
-    at_ms = np.array([NOW_MS + minute * INTERVAL_MS])
-    leaps = open_leaps(known, np.ones(1, np.uint64), (np.full(1, 0.01), np.full(1, 0.03)), at_ms)
+    names = [f"t/n/0x{at:08x}_0x{at + 1:08x}" for at in range(4)]
+    leapt = identities([names[0], names[3]])
+    now_ms = NOW_MS + minute * INTERVAL_MS
+    leaps = open_leaps(known, leapt, (np.full(2, 0.01), np.full(2, 0.03)), np.full(2, now_ms))
     history = PlannerHistory(leaps=leaps, planned_ms=NOW_MS + 40 * INTERVAL_MS)
-    brought = np.array([-taken, taken / 2, taken / 2])
-    where = np.arange(3)
-    found = find_answered_part(history, np.zeros(1, int), where, brought, int(at_ms[0]))
+    brought, where = np.array([-taken, taken / 2, taken / 2]), np.array([0, 1, 0])
+    found = find_answered_part(history, names[:3], where, brought, now_ms)
     assert found == pytest.approx(part)
 
 

@@ -18,6 +18,7 @@ falls is left alone (`trimtab.load_model.falls`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -25,7 +26,9 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load_model.estimating.doubted_leaps import find_young
+from trimtab.load_model.estimating.rows import find_keys
 from trimtab.load_model.history import PlannerHistory
+from trimtab.names import identities
 from trimtab.settings import Settings
 from trimtab.settings.words import AIMS
 
@@ -58,9 +61,11 @@ class Made(NamedTuple):
     moves: int
     answered: float = 0.0
     """The part of it that answers steps."""
-    early: bool = False
-    """Whether it was made before all was there that it answers: while bursts may go on that were
-    not seen to begin, or while the fleet grows beyond its highest."""
+    provisional: bool = False
+    """Whether more plans are to be expected for the same cause: bursts may go on that were not seen
+    to begin, or the fleet grows beyond its highest."""
+    cut: bool = False
+    """See `PlannerHistory.cut`."""
 
 
 def note_plan(
@@ -68,10 +73,11 @@ def note_plan(
 ) -> PlannerHistory:
     """The history with a plan, after ``unrest`` recent ones."""
     counted = _count(history, made.moves, settings, now_ms)
+    history = replace(history, cut=made.cut)
     if counted == 0:
         return history
     counted *= 1.0 - made.answered
-    if made.early:
+    if made.provisional:
         counted = min(counted, max(1.0 - unrest, 0.0))
     return replace(
         history, unrest=unrest + counted, planned_ms=now_ms, counted=counted, swing=made.moves
@@ -79,21 +85,24 @@ def note_plan(
 
 
 def find_answered_part(
-    history: PlannerHistory, rows: Ints, where: Ints, brought: Floats, now_ms: int
+    history: PlannerHistory, names: Sequence[str], where: Ints, brought: Floats, now_ms: int
 ) -> float:
     """The part of a plan that answers steps.
 
-    ``rows``: (k,) those of the bundles of `PlannerHistory.leaps`, -1 where one is not in view;
-    ``where``: (m,) bundles' brokers before the plan; ``brought``: (n,) the traffic that it adds to
-    brokers, in parts of the fleet's.
+    ``where``: (m,) brokers of the bundles ``names`` before the plan; ``brought``: (n,) the traffic
+    that it adds to brokers, in parts of the fleet's.
     """
     leaps = history.leaps
     if leaps.wait_s > 0:
         return 0.0
-    counts = (rows >= 0) & (leaps.since_ms > history.planned_ms)
+    counts = leaps.since_ms > history.planned_ms
     counts &= ~find_young(leaps, now_ms, history.known_since_ms)
     if not counts.any():
         return 0.0
+    at, here = find_keys(identities(names), leaps.keys)
+    rows = np.full(len(leaps.keys), -1)
+    rows[at[here]] = np.flatnonzero(here)
+    counts &= rows >= 0
     grown = (leaps.after - leaps.before)[counts]
     leapt = np.bincount(where[rows[counts]], grown, len(brought))
     answered = np.minimum(np.abs(brought), np.maximum(-np.sign(brought) * leapt, 0.0))

@@ -22,12 +22,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from trimtab.load_model.estimating.rows import find_keys
+from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
 from trimtab.load_model.wariness import Made, find_answered_part, note_plan
-from trimtab.names import identities
 from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.constraints import Draft
 from trimtab.planner.fleet_changes import is_waiting, note_moves
@@ -49,7 +48,8 @@ def shed(
 ) -> tuple[Sequence[ShedWish], PlannerHistory]:
     """The moves of the plan, in order, each with its destination."""
     outlook, history = look_ahead(view, history, settings)
-    draft, settings = outlook.draft, outlook.draft.settings
+    fleet, draft, settings = outlook.fleet, outlook.draft, outlook.draft.settings
+    brokers, bundles = view.brokers.names, view.bundles.names
     draft.reach = reach(history.misses)
     part(draft)
     spread = len(draft.steps)
@@ -57,22 +57,22 @@ def shed(
         _plan_pool(draft, each, outlook.unrest, history)
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown, or is a first part, makes no later plan wait.
-    if balancing and not outlook.fleet.first and not settings.round.observe_only:
-        answered = _find_answered_part(view, history, outlook.fleet, balancing)
-        early = outlook.fleet.growing or bool(outlook.fleet.hidden.any())
-        made = Made(len(balancing), answered, early)
+    if balancing and not fleet.first and not settings.round.observe_only:
+        brought, most = _find_brought(fleet, balancing), settings.round.max_moves or MOST_AT_ONCE
+        made = Made(
+            moves=len(balancing),
+            answered=find_answered_part(history, bundles, fleet.where, brought, view.now_ms),
+            provisional=fleet.growing or bool(fleet.hidden.any()),
+            cut=draft.cut or fleet.struck > 0 or len(draft.steps) >= most,
+        )
         history = note_plan(history, made, outlook.unrest, settings, view.now_ms)
-        most = settings.round.max_moves or MOST_AT_ONCE
-        cut = draft.cut or outlook.fleet.struck > 0 or len(draft.steps) >= most
-        history = replace(history, cut=cut)
-    brokers, bundles = view.brokers.names, view.bundles.names
     moves = {bundles[step.bundle]: brokers[step.destination] for step in draft.steps}
     if moves and not settings.round.observe_only:
         history = note_moves(history, len(balancing), view.now_ms)
         history = replace(
             history,
             sent=send_off(history.sent, moves, view.now_ms),
-            shifted=_shifted(brokers, outlook.fleet, draft.fleet),
+            shifted=_shifted(brokers, fleet, draft.fleet),
         )
     wishes = [_wish(step, Reason.SPREAD_GROUP) for step in spreading]
     wishes += [_wish(step, Reason.OUT_OF_RANGE) for step in balancing]
@@ -91,21 +91,13 @@ def _shifted(names: Sequence[str], before: Fleet, after: Fleet) -> dict[str, flo
     return {name: usage for name, usage in shifted if usage}
 
 
-def _find_answered_part(
-    view: View, history: PlannerHistory, fleet: Fleet, steps: Sequence[BoardMove]
-) -> float:
-    """The part of the plan that answers steps of bundles."""
-    leapt = history.leaps.keys
-    if not len(leapt):
-        return 0.0
+def _find_brought(fleet: Fleet, steps: Sequence[BoardMove]) -> Floats:
+    """(n,) the traffic that the steps add to brokers, in parts of the fleet's."""
     brought = np.zeros(len(fleet.usage))
     for step in steps:
         brought[step.source] -= fleet.size[step.bundle]
         brought[step.destination] += fleet.size[step.bundle]
-    at, here = find_keys(identities(view.bundles.names), leapt)
-    rows = np.full(len(leapt), -1)
-    rows[at[here]] = np.flatnonzero(here)
-    return find_answered_part(history, rows, fleet.where, brought, view.now_ms)
+    return brought
 
 
 def _wish(step: BoardMove, reason: Reason) -> ShedWish:
