@@ -66,6 +66,6 @@ class Fleet:
     broker's busiest. None where one resource rules all brokers."""
 
     @property
-    def first(self) -> bool:
+    def on_first_reports(self) -> bool:
         """Whether no bundle has been reported twice yet: nothing is known of noise."""
         return self.sure < 1

@@ -57,7 +57,7 @@ def shed(
         _plan_pool(draft, each, outlook.unrest, history)
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown, or is a first part, makes no later plan wait.
-    if balancing and not fleet.first and not settings.round.observe_only:
+    if balancing and not fleet.on_first_reports and not settings.round.observe_only:
         brought, most = _find_brought(fleet, balancing), settings.round.max_moves or MOST_AT_ONCE
         made = Made(
             moves=len(balancing),

@@ -34,7 +34,7 @@ def balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHisto
     are busy whatever they carry, those of a plan for the others."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
-    once = draft.fleet.first or is_waiting(history, draft.view.now_ms)
+    once = draft.fleet.on_first_reports or is_waiting(history, draft.view.now_ms)
     moves_before = len(draft.steps)
     for _ in range(_PARTS):
         if found is None or found.beyond <= 0:
@@ -61,7 +61,7 @@ def _add_plan(draft: Draft, found: Prospect, unrest: float, history: PlannerHist
     waits = is_waiting(history, draft.view.now_ms)
     best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)
     steps = draft.granted(best.steps)
-    if draft.fleet.first:
+    if draft.fleet.on_first_reports:
         steps = _first_part(ground, steps, range_ - draft.fleet.sure * (range_ - width))
     gained = range_ - find_range_after(ground, draft.fleet, steps)
     # A plan that was cut short is continued by the next one: together they gain more.

@@ -80,7 +80,7 @@ def widest(ground: Ground, settings: Settings, unrest: float) -> Pair:
     range_ = np.subtract.outer(fleet.usage[hot], fleet.usage[cold])
     deviation = np.sqrt(np.add.outer(fleet.variance[hot], fleet.variance[cold]))
     accepted = np.full(range_.shape, find_tolerated_range(settings, unrest))
-    if not fleet.first:
+    if not fleet.on_first_reports:
         planner = settings.planner
         k = deviations(len(brokers), settings.round.interval, planner.false_moves)
         chance = _AIM * planner.target + k * deviation + fleet.hidden[hot][:, None]

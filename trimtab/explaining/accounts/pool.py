@@ -213,7 +213,7 @@ class PoolAccount:
     @cached_property
     def _event(self) -> str:
         """Why there is no allowance for chance, if there is none."""
-        if self._outlook.fleet.first:
+        if self._outlook.fleet.on_first_reports:
             return ", as noise does not explain so much, large as it may be"
         if not self._outlook.fleet.struck:
             return ""
@@ -244,7 +244,7 @@ class PoolAccount:
     def _missed(self) -> str:
         """Why the plan goes only a part of the way, if it does."""
         fleet, misses = self._outlook.fleet, self._scene.after.histories.trimtab.misses
-        if fleet.first:
+        if fleet.on_first_reports:
             return (
                 "; no bundle has been reported twice yet, so this plan goes "
                 f"{percent(fleet.sure)} of the way"

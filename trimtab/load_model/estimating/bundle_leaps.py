@@ -8,7 +8,7 @@ import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.doubted_leaps import (
-    FIRST_S,
+    LONE_S,
     find_first_ends,
     find_recurring,
     find_young,
@@ -69,7 +69,7 @@ def expect_levels(record: LeapRecord, estimates: Estimates, now_ms: int, since_m
     level, passing = estimates.current, np.zeros(len(estimates.keys), np.bool_)
     common = are_bursts_common(record, len(level), now_ms, since_ms)
     # If most leaps pass, one passes however long it has lasted, until some tell how long they do.
-    young = find_young(record, now_ms, since_ms, HORIZON_S if common else FIRST_S)
+    young = find_young(record, now_ms, since_ms, HORIZON_S if common else LONE_S)
     recurring = np.zeros_like(passing)
     at, here = locate_keys(estimates, record.keys)
     here &= young

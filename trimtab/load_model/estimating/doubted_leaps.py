@@ -1,8 +1,8 @@
 """Which of the open leaps may pass.
 
 young     = younger than the wait of its fleet (`trimtab.load_model.estimating.leap_record`)
-first     = up, by itself, in a fleet where no more leaps have lasted than returned: it waits for a
-            quarter of an hour
+lone      = up, in no event, in a fleet where no more leaps have lasted than returned: it waits for
+            a quarter of an hour
 recurring = its like came back, or some of what leapt with it, or it catches up on a dip: it waits
             for twice as long as that took (`trimtab.load_model.estimating.passed_leaps`)
 event     = leaps that begin together, more of them than come so close by chance; chance is what the
@@ -20,7 +20,7 @@ from trimtab.load_model.estimating.leap_record import HORIZON_S, LeapRecord
 from trimtab.load_model.estimating.passed_leaps import CLOSE_S
 from trimtab.load_model.odds import is_event
 
-FIRST_S: Final = 900.0
+LONE_S: Final = 900.0
 """Age (s) at which a leap up that comes by itself is believed while no more have lasted than
 returned: one of unknown kind is as likely as not to last as long again as it has lasted. Shorter:
 the first bursts and backups of a fleet are answered; longer: what gets busier for good is answered
@@ -33,16 +33,20 @@ _JOINING_S: Final = 300.0
 """Time after an event in which further leaps belong to it: under noise some seem to begin late."""
 
 
-def find_young(
-    record: LeapRecord, now_ms: int, since_ms: int = 0, first_s: float = FIRST_S
-) -> Bools:
-    """(k,) whether each open leap may still pass; the fleet is known since ``since_ms``, and a leap
-    up that comes by itself waits for ``first_s``."""
+def find_young(record: LeapRecord, now_ms: int, since_ms: int = 0, lone_s: float = LONE_S) -> Bools:
+    """(k,) whether each open leap may still pass; the fleet is known since ``since_ms``, and a lone
+    leap waits for ``lone_s``."""
     watched_s = min((now_ms - since_ms) / 1000.0, HORIZON_S)
-    first = record.up & ~are_in_event(record, watched_s) & (not record.trusted)
-    wait_s = np.maximum(record.wait_s, np.where(first, first_s, 0.0))
+    wait_s = np.maximum(record.wait_s, np.where(find_lone(record, watched_s), lone_s, 0.0))
     young: Bools = now_ms - record.since_ms < 1000.0 * wait_s
     return young | find_recurring(record, now_ms)
+
+
+def find_lone(record: LeapRecord, watched_s: float) -> Bools:
+    """(k,) whether each open leap is up and part of no event, where no more have lasted than
+    returned; the fleet is watched for so long, an hour or so at most."""
+    lone: Bools = record.up & ~are_in_event(record, watched_s) & (not record.trusted)
+    return lone
 
 
 def find_recurring(record: LeapRecord, now_ms: int) -> Bools:

@@ -28,7 +28,7 @@ def keep_first(old: Estimates, shares: Floats) -> Floats:
     """(m,) `Estimates.first` with the samples ``shares``: of a fleet known for longer, none."""
     if old.seen.max(initial=0.0) >= _UNTIL:
         return np.zeros(len(shares))
-    return np.where(old.weight == 0, shares, np.maximum(old.first, 0.0))
+    return np.where(old.unsampled, shares, np.maximum(old.first, 0.0))
 
 
 def find_early_leaps(known: Estimates) -> Estimates:

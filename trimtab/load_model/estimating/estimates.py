@@ -128,6 +128,12 @@ class Estimates:
         return current
 
     @property
+    def unsampled(self) -> Bools:
+        """(m,) whether the bundle has yet to be sampled."""
+        unsampled: Bools = self.weight == 0
+        return unsampled
+
+    @property
     def known(self) -> bool:
         """Whether any bundle has been reported twice."""
         return bool((self.seen > 0).any())

@@ -20,8 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Bools
-from trimtab.load_model.estimating.doubted_leaps import are_in_event
+from trimtab.load_model.estimating.doubted_leaps import find_lone
 from trimtab.load_model.estimating.leap_record import EDGES_S, HORIZON_S, LeapRecord
 from trimtab.load_model.odds import TOGETHER, together
 
@@ -42,7 +41,7 @@ _LONGEST: Final = 100.0
 def are_bursts_common(record: LeapRecord, bundles: int, now_ms: int, since_ms: int) -> bool:
     """Whether most leaps up of a fleet known since ``since_ms`` must pass."""
     watched_s = min(_known_s(now_ms, since_ms), HORIZON_S)
-    count = np.count_nonzero(_begun_singly(record, watched_s))
+    count = np.count_nonzero(find_lone(record, watched_s))
     return bool(count >= together(_lasting(bundles, watched_s)))
 
 
@@ -51,17 +50,17 @@ def find_hidden_part(record: LeapRecord, bundles: int, now_ms: int, since_ms: in
     was known, since ``since_ms``; 0 if hardly any such burst goes on, or few leaps were seen."""
     known_s = _known_s(now_ms, since_ms)
     watched_s = min(known_s, HORIZON_S)
-    singly = _begun_singly(record, watched_s)
-    count = float(np.count_nonzero(singly))
+    lone = find_lone(record, watched_s)
+    count = float(np.count_nonzero(lone))
     if count < TOGETHER + _lasting(bundles, watched_s):
         return 0.0
-    age_s, ended = (now_ms - record.since_ms[singly]) / 1000.0, np.array(record.returned)
+    age_s, ended = (now_ms - record.since_ms[lone]) / 1000.0, np.array(record.returned)
     middle_s = (np.array(EDGES_S) + np.array((*EDGES_S[1:], HORIZON_S))) / 2
-    spent_s = float((record.worth[singly] * age_s).sum() + (ended * middle_s).sum())
+    spent_s = float((record.worth[lone] * age_s).sum() + (ended * middle_s).sum())
     lasting_s = max(spent_s, 1.0) / (float(ended.sum()) + _ENDED)
     if count <= _SOME * expm1(min(known_s / lasting_s, _LONGEST)):
         return 0.0
-    return float((1.0 - record.before[singly] / record.after[singly]).mean())
+    return float((1.0 - record.before[lone] / record.after[lone]).mean())
 
 
 def _known_s(now_ms: int, since_ms: int) -> float:
@@ -72,11 +71,3 @@ def _known_s(now_ms: int, since_ms: int) -> float:
 def _lasting(bundles: int, watched_s: float) -> float:
     """How many leaps up may last that began in this time."""
     return bundles * watched_s / _FOR_GOOD_S
-
-
-def _begun_singly(record: LeapRecord, watched_s: float) -> Bools:
-    """(k,) which of the open leaps are up, and no part of an event, where more have returned than
-    lasted."""
-    up = (record.after > record.before) & (not record.trusted)
-    singly: Bools = up & ~are_in_event(record, watched_s)
-    return singly

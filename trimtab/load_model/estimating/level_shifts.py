@@ -42,13 +42,13 @@ def add_sample(
 ) -> Estimates:
     """Add a sample of each bundle; (m,) ``shares`` are the samples' parts of the fleet's traffic,
     ``half_life`` is in seconds."""
-    first, elapsed_ms = old.weight == 0, samples.at_ms - old.at_ms
+    fresh, elapsed_ms = old.unsampled, samples.at_ms - old.at_ms
     repeated = (samples.traffic == old.sample) & (elapsed_ms < _RECENT_MS)
-    news = (elapsed_ms > 0) & ~repeated & ~first
-    counted = news | first
+    news = (elapsed_ms > 0) & ~repeated & ~fresh
+    counted = news | fresh
     if not counted.any():
         return old
-    found = _compare(old, samples, shares, first, news)
+    found = _compare(old, samples, shares, fresh, news)
     old = found.old
     believed = _believe(old, found, bound)
     shift = _find_shifts(old, found, believed, bound)
@@ -108,11 +108,11 @@ class _Compared(NamedTuple):
 
 
 def _compare(
-    old: Estimates, samples: Samples, shares: Floats, first: Bools, news: Bools
+    old: Estimates, samples: Samples, shares: Floats, fresh: Bools, news: Bools
 ) -> _Compared:
     tiny = _TINY * float(shares.mean())
     before = find_level_before_run(old) * old.growth
-    before = np.where(first, shares, before)
+    before = np.where(fresh, shares, before)
     residual = np.log((shares + tiny) / (before + tiny))
     common = float(np.median(residual[news])) if news.any() else 0.0
     residual -= common
@@ -125,7 +125,7 @@ def _compare(
             before *= factor
             old = rescale(old, factor)
             noisy = news & ~drifts.leaping
-    earlier = np.where(first, 0.0, np.log((old.last + tiny) / (before + tiny)))
+    earlier = np.where(fresh, 0.0, np.log((old.last + tiny) / (before + tiny)))
     noise = learn_noise(old, residual, earlier, noisy)
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
     return _Compared(old, shares, news, tiny, before, residual, common, noise, z)

@@ -78,12 +78,12 @@ def _part_left(known: Estimates, parts: Floats, unseen: float) -> float:
 
     (m,) ``parts`` of the samples' traffic, ``unseen``: the share of bundles that are none of them.
     """
-    first = known.weight == 0
-    if not first.any():
+    fresh = known.unsampled
+    if not fresh.any():
         return 1.0
-    others = float(parts[~first].sum())
+    others = float(parts[~fresh].sum())
     # Of all but the unseen share, the others have this part, before and after.
-    before = float(known.level[~first].sum()) + others * unseen
+    before = float(known.level[~fresh].sum()) + others * unseen
     return min(others / before, 1.0) if before > 0 else 1.0
 
 
