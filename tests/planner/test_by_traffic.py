@@ -113,4 +113,4 @@ def test_a_tenant_that_fell_rests_unless_it_was_in_a_burst(leaps: LeapRecord, re
 )
 def test_a_burst_that_will_pass_is_answered_near_overload(factor: float, limited: bool) -> None:
     seen = after({0: factor}, PASSING, 2)
-    assert seen.limit == (seen.full if limited else 0.0)
+    assert seen.limit == (seen.near_overload if limited else 0.0)

@@ -141,7 +141,7 @@ def test_one_hot_broker_of_many_is_relieved_on_first_reports() -> None:
 )
 def test_a_hot_broker_waits_if_it_may_be_noise_or_has_room(hot: float, variance: float) -> None:
     usage = np.array([0.4, 0.5] * 50 + [hot])
-    assert find_sure_excess(usage, np.full(101, variance), full=0.8075) == 0
+    assert find_sure_excess(usage, np.full(101, variance), near_overload=0.8075) == 0
 
 
 def test_half_of_a_fleet_need_not_wait_for_the_other_half() -> None:

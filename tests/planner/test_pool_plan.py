@@ -37,7 +37,7 @@ def fleet(stuck: int) -> Fleet:
     sway = np.zeros((2, *need.shape))
     takes = Takes(used, np.ones_like(used), need, np.zeros_like(need), tail, sway, used)
     plain = fleet_of(need[0], where, np.ones(len(count)))
-    return replace(plain, usage=takes.usage, takes=takes, full=0.9)
+    return replace(plain, usage=takes.usage, takes=takes, near_overload=0.9)
 
 
 def planned(fleet: Fleet) -> list[BoardMove]:

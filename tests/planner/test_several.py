@@ -111,7 +111,7 @@ def test_a_broker_that_stands_out_gives_one_bundle_of_which_nothing_is_sure(
     full: float, tail: float, moves: list[tuple[int, int]]
 ) -> None:
     brokers = [[(0.31, 0.0)] * 3, [(0.3, 0.0)] * 3, [(0.1, 0.0)], [(0.1, 0.05)] * 2]
-    made = replace(fleet(brokers, doubt=0.3, tail=tail), full=full)
+    made = replace(fleet(brokers, doubt=0.3, tail=tail), near_overload=full)
     assert [(s.source, s.destination) for s in planned(made)] == moves
 
 
@@ -127,7 +127,7 @@ def test_a_broker_that_hardly_stands_out_gives_nothing_of_which_nothing_is_sure(
     full: float, target: float, moves: list[tuple[int, int]]
 ) -> None:
     brokers = [[(0.22, 0.0)] * 3, [(0.18, 0.0)] * 3, [(0.2, 0.0)] * 2, [(0.22, 0.0)] * 2]
-    made = replace(fleet(brokers, doubt=0.05, tail=0.03), full=full)
+    made = replace(fleet(brokers, doubt=0.05, tail=0.03), near_overload=full)
     assert [(s.source, s.destination) for s in planned(made, target)] == moves
 
 
@@ -135,7 +135,7 @@ def test_relief_of_a_full_broker_leaves_what_is_sure_in_the_plan() -> None:
     # The second resource is known: its plan brings broker 1 down to the last. The first is not.
     idle = [[(0.01, 0.0)] * 2] * 2
     brokers = [[(0.31, 0.0)] * 3, [(0.01, 0.1)] * 6, [(0.1, 0.0)], *idle]
-    made = replace(fleet(brokers, doubt=0.3, tail=0.3), full=0.8)
+    made = replace(fleet(brokers, doubt=0.3, tail=0.3), near_overload=0.8)
     moves = [(step.source, step.destination) for step in planned(made)]
     assert moves == [(1, 3), (1, 4), (0, 2)]
 

@@ -89,7 +89,7 @@ def predict_by_traffic(
         struck=count_event(estimates, ~expected.passing) if settled else 0,
         just_planned=has_just_planned(history, settings, view.now_ms),
         limit=near_overload if relieved.any() else 0.0,
-        full=near_overload,
+        near_overload=near_overload,
         passing=int(np.count_nonzero(passing)),
         resting=resting,
         growing=growing and settled,
@@ -125,5 +125,5 @@ def _find_hosts(
     rest = np.array([history.unexplained[name] for name in brokers.names])
     doubted = find_doubted(brokers, history, rest, settings)
     hosts = Hosts(rest + gain * bundles.arriving, gain, view.intended)
-    full = hosts.usage(size)
-    return hosts._replace(rest=hosts.rest + leave_out_doubted(full, doubted) - full)
+    usage = hosts.usage(size)
+    return hosts._replace(rest=hosts.rest + leave_out_doubted(usage, doubted) - usage)

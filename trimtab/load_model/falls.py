@@ -123,13 +123,13 @@ def is_growing(highs: Highs, carried: Carried) -> bool:
     return bool(carried.sure[-1] > high)
 
 
-def leave_out_fallen(usage: Floats, before: Floats, slack: float, full: float) -> Floats:
+def leave_out_fallen(usage: Floats, before: Floats, slack: float, near_overload: float) -> Floats:
     """(..., n) usage that counts, by that ``before`` the falls: it is off by ``slack`` at most, and
-    what is above ``full`` counts as it is."""
+    what is above ``near_overload`` counts as it is."""
     if not usage.size:
         return usage
     mean = usage.mean(axis=-1, keepdims=True)
     before = before * (mean / np.maximum(before.mean(axis=-1, keepdims=True), _TINY))
     counted = np.clip(mean, np.minimum(usage, before), np.maximum(usage, before))
     counted = np.clip(counted, usage - slack, usage + slack)
-    return np.where(usage > full, usage, counted)
+    return np.where(usage > near_overload, usage, counted)

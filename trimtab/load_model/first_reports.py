@@ -47,8 +47,8 @@ def judge_first(fleet: Fleet, view: View) -> Fleet:
     sure = find_sure_part(usage, variance)
     if sure > 0:
         return replace(fleet, sure=sure)
-    sure = find_sure_excess(usage, variance, fleet.full)
-    return replace(fleet, sure=sure, limit=fleet.full if sure > 0 else fleet.limit)
+    sure = find_sure_excess(usage, variance, fleet.near_overload)
+    return replace(fleet, sure=sure, limit=fleet.near_overload if sure > 0 else fleet.limit)
 
 
 def find_sure_part(usage: Floats, variance: Floats) -> float:
@@ -61,12 +61,12 @@ def find_sure_part(usage: Floats, variance: Floats) -> float:
     return 1.0 - chance / between if between > _most_by_chance(free) * chance else 0.0
 
 
-def find_sure_excess(usage: Floats, variance: Floats, full: float) -> float:
+def find_sure_excess(usage: Floats, variance: Floats, near_overload: float) -> float:
     """The part of a broker's excess over the mean that is no noise, of the surest of those above
-    ``full``; 0 if all of it may be."""
-    if not (usage > full).any():
+    ``near_overload``; 0 if all of it may be."""
+    if not (usage > near_overload).any():
         return 0.0
-    excess = np.where(usage > full, usage - usage.mean(), 0.0)
+    excess = np.where(usage > near_overload, usage - usage.mean(), 0.0)
     furthest = float((excess / np.sqrt(np.maximum(variance, _TINY))).max())
     bound = NormalDist().inv_cdf(1.0 - _FALSE / len(usage))
     return 1.0 - furthest**-2 if furthest > bound else 0.0

@@ -48,7 +48,7 @@ class Fleet:
     limit: float = 0.0
     """Usage below which brokers are to be brought whose bursts may pass, or that first reports show
     near overload; 0 if all brokers are below it."""
-    full: float = math.inf
+    near_overload: float = math.inf
     """Usage that is near overload."""
     passing: int = 0
     """Bundles that leapt and count with their size before, as leaps of this fleet pass."""

@@ -63,7 +63,7 @@ def observe_fleet(
         terms = Terms(
             bursting=_find_bursting(view, bundles, history),
             weight=weight_of(settings.weights),
-            full=find_near_overload(settings),
+            near_overload=find_near_overload(settings),
             half_life=settings.planner.cost_half_life,
             own_half_life=settings.planner.half_life,
         )

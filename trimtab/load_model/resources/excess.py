@@ -41,8 +41,7 @@ class Excess(NamedTuple):
     """Of ``off``, by noise."""
     calm: Bools
     """Whether there is a new report, of the bundles that the broker has had for some time."""
-    full: Bools
-    """Whether it is near overload."""
+    near_overload: Bools
 
 
 def hash_brokers(names: Sequence[str]) -> Keys:
@@ -70,7 +69,7 @@ def note_spells(past: LeapRecord, found: Excess, now_ms: int) -> tuple[LeapRecor
     levels = (np.zeros(count), off[begins])
     record = open_leaps(record, keys[begins], levels, np.full(count, now_ms, np.int64))
     at = np.searchsorted(keys, record.keys)
-    held = find_young(record, now_ms) & ~found.full[order][at] & (record.before == 0)
+    held = find_young(record, now_ms) & ~found.near_overload[order][at] & (record.before == 0)
     record = replace(record, before=np.where(held, 0.0, record.after))
     passing[order[at[held]]] = True
     return record, passing

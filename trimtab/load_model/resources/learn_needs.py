@@ -41,7 +41,7 @@ class Terms(NamedTuple):
     """(n,) whether a broker has a bundle that bursts, or may."""
     weight: Floats
     """(4,) how much each resource counts."""
-    full: float
+    near_overload: float
     """Usage that is near overload."""
     half_life: float
     """Seconds; of what traffic takes."""
@@ -104,11 +104,12 @@ def _find_excess(brokers: Brokers, off: Floats, noise: Floats, calm: Bools, term
     """How far brokers' (4, n) reports are off, by the resource where that is most."""
     limits = brokers.limits[COUNTED]
     scale = np.where(limits > 0, terms.weight[:, None] / np.maximum(limits, TINY), 0.0)
+    used = brokers.resources[COUNTED] / 100 * terms.weight[:, None]
     rows, each = np.argmax(np.abs(off * scale), axis=0), np.arange(len(calm))
     return Excess(
         keys=hash_brokers(brokers.names),
         off=(off * scale)[rows, each],
         deviation=(np.sqrt(noise)[:, None] * scale)[rows, each],
         calm=calm,
-        full=(brokers.resources[COUNTED] / 100 * terms.weight[:, None]).max(axis=0) > terms.full,
+        near_overload=used.max(axis=0) > terms.near_overload,
     )

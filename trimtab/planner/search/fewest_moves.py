@@ -113,7 +113,7 @@ def _several(ground: Ground, takes: Takes, keeps: list[int], target: float, effo
             break
     # The next plan goes on from what these moves tell.
     cost, most = _limits(ground, effort)
-    limit = min(ground.fleet.full, mean_of(ground) + max(_STANDS_OUT, target))
+    limit = min(ground.fleet.near_overload, mean_of(ground) + max(_STANDS_OUT, target))
     relief = relieve_unsure(ground, keeps, best.steps, limit, most // cost)
     return trial_of(ground, (*best.steps, *relief), cut=True) if relief else best
 
