@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load_model.caution import count_nearer
 from trimtab.settings import Settings
 
 _NEAR_OVERLOAD: Final = 0.95
@@ -67,15 +68,14 @@ def leave_out_bursts(
 
 def make_no_room(usage: Floats, full: Floats) -> Floats:
     """(..., n) usage without leaps, or ``full`` with them, whichever is nearer to the mean of the
-    brokers that have none: so a broker neither gives nor receives for a leap."""
+    brokers that have none."""
     if not full.size:
         return usage
     calm = np.abs(usage - full) <= _SAME
     count = calm.sum(axis=-1, keepdims=True)
     mean = np.where(calm, usage, 0.0).sum(axis=-1, keepdims=True) / np.maximum(count, 1)
     mean = np.where(count, mean, full.mean(axis=-1, keepdims=True))
-    counted: Floats = np.clip(mean, np.minimum(usage, full), np.maximum(usage, full))
-    return counted
+    return count_nearer(usage, full, mean)
 
 
 def find_largest(of: Floats, where: Ints, n: int) -> Floats:

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Counts, Floats
+from trimtab.load_model.caution import count_nearer
 
 _HALF_LIFE_S: Final = 86_400.0
 """Time in which half of a high above what is carried is forgotten. Shorter: a weekend is answered;
@@ -130,6 +131,5 @@ def leave_out_fallen(usage: Floats, before: Floats, slack: float, near_overload:
         return usage
     mean = usage.mean(axis=-1, keepdims=True)
     before = before * (mean / np.maximum(before.mean(axis=-1, keepdims=True), _TINY))
-    counted = np.clip(mean, np.minimum(usage, before), np.maximum(usage, before))
-    counted = np.clip(counted, usage - slack, usage + slack)
+    counted = np.clip(count_nearer(usage, before, mean), usage - slack, usage + slack)
     return np.where(usage > near_overload, usage, counted)

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
+from trimtab.load_model.caution import count_nearer
 
 _FIRST_S: Final = 900.0
 """Time (s) after which half of it is believed. Shorter: brokers that collect garbage in turn are
@@ -45,9 +46,7 @@ def leave_out_doubted(usage: Floats, doubted: Floats) -> Floats:
     """(..., n) usage, without what is doubted as far as that brings it nearer to the mean."""
     if not usage.size:
         return usage
-    mean, without = usage.mean(axis=-1, keepdims=True), usage - doubted
-    cautious: Floats = np.clip(mean, np.minimum(usage, without), np.maximum(usage, without))
-    return cautious
+    return count_nearer(usage, usage - doubted, usage.mean(axis=-1, keepdims=True))
 
 
 def leave_out_unexplained(shares: Floats, explained: Floats, part: Floats, kind: Ints) -> Floats:
