@@ -137,14 +137,14 @@ def test_the_more_was_moved_the_less_even_is_planned_for(moved: int, width: floa
     """Three brokers came: 15 moves for a sixth of 201 bundles each. 0.2 takes 15, 0.3 takes 7."""
     sizes = np.linspace(0.006, 0.014, 40).tolist()
     fleet = Carried([*[sizes] * 5, [1e-6]]).fleet
-    history = PlannerHistory(change=FleetChange(0, MINUTE, ("a", "b", "f"), moved))
+    change = FleetChange(0, MINUTE, ("a", "b", "f"), moved)
     widths = []
 
     def planned(width: float) -> Trial:
         widths.append(width)
         return plan(fleet, width)
 
-    plan_meanwhile(ground_of(fleet), history, 0.3, planned)
+    plan_meanwhile(ground_of(fleet), change, 0.3, planned)
     assert widths[-1] == pytest.approx(width)
 
 

@@ -20,6 +20,7 @@ from typing import Final
 
 import numpy as np
 
+from trimtab.load_model.fleet_change import FleetChange
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.search.ground import Ground
 from trimtab.planner.search.trial import Trial
@@ -75,10 +76,10 @@ def settings_now(settings: Settings, history: PlannerHistory, now_ms: int) -> Se
 
 
 def plan_meanwhile(
-    ground: Ground, history: PlannerHistory, width: float, plan: Callable[[float], Trial]
+    ground: Ground, change: FleetChange, width: float, plan: Callable[[float], Trial]
 ) -> Trial:
-    """The narrowest plan around this ``width`` that takes few moves; for while it waits."""
-    change = history.change
+    """The narrowest plan around this ``width`` that takes few moves; for while the planner waits
+    for the end of the ``change``."""
     share = _SHARE * len(ground.rows) / len(ground.brokers)
     for part in _WIDTHS:
         found = plan(part * width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from trimtab.load_model.fleet_change import FleetChange
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
@@ -34,12 +35,13 @@ def balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHisto
     are busy whatever they carry, those of a plan for the others."""
     # Moves of other bundles between the same brokers count.
     found = prospect(draft, before.pool, unrest) if draft.moved else before
-    once = draft.fleet.on_first_reports or is_waiting(history, draft.view.now_ms)
+    change = history.change if is_waiting(history, draft.view.now_ms) else None
+    once = draft.fleet.on_first_reports or change is not None
     moves_before = len(draft.steps)
     for _ in range(_PARTS):
         if found is None or found.beyond <= 0:
             return
-        _add_plan(draft, found, unrest, history)
+        _add_plan(draft, found, unrest, change)
         if once or len(draft.steps) > moves_before:
             return
         usage = draft.fleet.usage
@@ -47,8 +49,9 @@ def balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHisto
         found = prospect(draft, replace(found.pool, brokers=others), unrest)
 
 
-def _add_plan(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> None:
-    """Add the plan for a pool to the draft, if there is one."""
+def _add_plan(draft: Draft, found: Prospect, unrest: float, change: FleetChange | None) -> None:
+    """Add the plan for a pool to the draft, if there is one; ``change``: of the brokers, if the
+    planner waits for its end."""
     ground, settings = found.ground, draft.settings
     width = aim(settings, unrest, found.pair.accepted, relieving=draft.fleet.limit > 0)
     width = max(width, found.widened(CLEARLY * found.floor if draft.bound else found.floor, width))
@@ -58,8 +61,7 @@ def _add_plan(draft: Draft, found: Prospect, unrest: float, history: PlannerHist
     def plan(width: float) -> Trial:
         return _find_plan(draft, found, width)
 
-    waits = is_waiting(history, draft.view.now_ms)
-    best = plan_meanwhile(ground, history, width, plan) if waits else plan(width)
+    best = plan(width) if change is None else plan_meanwhile(ground, change, width, plan)
     steps = draft.granted(best.steps)
     if draft.fleet.on_first_reports:
         steps = _first_part(ground, steps, range_ - draft.fleet.sure * (range_ - width))
