@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.excursions import find_hidden_part
 from trimtab.load_model.estimating.fleet_events import count_event
 from trimtab.load_model.estimating.rows import locate_keys
-from trimtab.load_model.falls import Carried, find_falls, follow_highs, is_growing
+from trimtab.load_model.falls import Carried, Highs, find_falls, follow_highs, is_growing
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.passing_use import find_doubted
@@ -46,9 +45,9 @@ class Reported(NamedTuple):
 
 def predict_by_traffic(
     view: View, bundles: Reported, history: PlannerHistory, settings: Settings
-) -> tuple[Fleet, Sizes, PlannerHistory]:
+) -> tuple[Fleet, Sizes, Highs]:
     """The fleet where traffic alone tells what bundles add to a broker, other sizes of the bundles,
-    and the history that knows what namespaces carried."""
+    and what namespaces carried of late at their highest."""
     estimates, leaps, order = history.estimates, history.leaps, bundles.order
     expected = bundles.expected
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
@@ -59,18 +58,18 @@ def predict_by_traffic(
     whole = float(bundles.traffic.sum()) / max(float(level.sum()), TINY)
     hosts = _find_hosts(view, bundles, history, (level, whole), settings)
     gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
-    now = view.now_ms, history.known_since_ms
     settled = leaps.wait_s == 0 and not expected.common
     chance = (estimates.chance if settled else estimates.spread)[at]
     carried = whole * level, whole**2 * chance, bundles.traffic
-    history, falls, growing = _note_falls(view, history, *carried)
+    highs, falls, growing = _follow_falls(view, history, *carried)
     resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
     near_overload, known = find_near_overload(settings), expected.recurring[at] | (not settled)
     passing, relieved = leave_out_bursts(
         hosts, hosts.usage(level), expected.passing[at], settings, known=known
     )
     size = np.where(passing, expected.level[at], level)
-    hidden = find_hidden_part(leaps, len(level), *now) * np.where(passing, 0.0, size)
+    hidden_part = find_hidden_part(leaps, len(level), view.now_ms, history.known_since_ms)
+    hidden = hidden_part * np.where(passing, 0.0, size)
     slack = find_slack(settings, unrest_of(history, view.now_ms))
     before = size * falls[view.bundles.namespace] if resting else None
     # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
@@ -94,21 +93,20 @@ def predict_by_traffic(
         resting=resting,
         growing=growing and settled,
     )
-    return fleet, sizes, history
+    return fleet, sizes, highs
 
 
-def _note_falls(
+def _follow_falls(
     view: View, history: PlannerHistory, average: Floats, variance: Floats, newest: Floats
-) -> tuple[PlannerHistory, Floats, bool]:
-    """The history with what namespaces carried at their highest, (s,) by how much each of them
-    fell, and whether the fleet grows beyond its highest; (m,) traffic in bytes/s."""
+) -> tuple[Highs, Floats, bool]:
+    """What namespaces carried of late at their highest, (s,) by how much each of them fell, and
+    whether the fleet grows beyond its highest; (m,) traffic in bytes/s."""
     names = view.bundles.namespaces
     if not history.estimates.known:
-        return history, np.ones(len(names)), False
+        return history.highs, np.ones(len(names)), False
     carried = Carried.summed(view.bundles.namespace, len(names), average, variance, newest)
     highs = follow_highs(history.highs, names, carried, view.now_ms, history.known_since_ms)
-    falls = find_falls(highs, carried)
-    return replace(history, highs=highs), falls, is_growing(highs, carried)
+    return highs, find_falls(highs, carried), is_growing(highs, carried)
 
 
 def _find_hosts(

@@ -38,60 +38,73 @@ def observe_fleet(
     view: View, past: PlannerHistory, settings: Settings
 ) -> tuple[Fleet, PlannerHistory]:
     """The fleet predicted from the view's reports, and the history that counts them."""
-    if past.foreseen.keys() != set(view.brokers.names):
-        # Plans for another set of brokers are no reason to leave this one as it is.
-        past = replace(past, unrest=0.0)
-    keys = identities(view.bundles.names)
-    order = np.argsort(keys)
-    traffic = traffic_of(view.bundles.stats)
-    reported_ms = view.brokers.reported_ms[view.bundles.owner]
-    namespace = view.bundles.namespace[order]
-    samples = Samples(keys[order], traffic[order], reported_ms[order], namespace)
-    known = drop_ancestors(past.estimates, view.bundles.names, samples.keys, order)
-    leaps = hand_down_leaps(past.leaps, past.estimates, view.bundles.names, samples, order)
-    history = replace(past, estimates=known, leaps=leaps)
-    history = _sampled(history, samples, settings, view.now_ms)
-    history = learn_costs(view.brokers, history, settings)
-    arriving = find_arriving(
-        history.sent, view.brokers.names, samples.keys, history.estimates, view.now_ms
-    )
-    now = view.now_ms, history.known_since_ms
-    expected = expect_levels(history.leaps, history.estimates, *now)
-    bundles = Reported(samples.keys, order, traffic, arriving, expected)
-    fleet, sizes, history = predict_by_traffic(view, bundles, history, settings)
+    history, bundles = _count_reports(view, past, settings)
+    fleet, sizes, highs = predict_by_traffic(view, bundles, history, settings)
+    needs = past.needs
     if compete(view.brokers, settings.weights):
-        terms = Terms(
-            bursting=_find_bursting(view, bundles, history),
-            weight=weight_of(settings.weights),
-            near_overload=find_near_overload(settings),
-            half_life=settings.planner.cost_half_life,
-            own_half_life=settings.planner.half_life,
-        )
-        needs = learn_needs(past.needs, view, ByKey(samples.keys, order), terms)
-        history = replace(history, needs=needs)
+        needs = _learn_needs(view, bundles, history, settings)
         takes = find_takes(view, needs, sizes, fleet.whole, settings)
         if takes is not None:
             takes = leave_out_own(takes, view.brokers, history, settings)
-            takes = takes.joined_by(arriving / max(float(sizes.full.sum()), TINY))
+            takes = takes.joined_by(bundles.arriving / max(float(sizes.full.sum()), TINY))
             fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
-    elif len(past.needs.keys):
-        history = replace(history, needs=Needs(spells=past.needs.spells))
-    history, filling = _foresee(view.brokers.names, fleet, history, past, view.now_ms)
+    elif len(needs.keys):
+        needs = Needs(spells=needs.spells)
+    foreseen = _foresee(view.brokers.names, fleet)
+    filling = 0 < past.filling_ms == view.now_ms or is_filling(past.foreseen, foreseen)
+    change = past.change
+    if not filling:
+        change = note_brokers(change, past.foreseen, foreseen, view.now_ms)
     if not history.estimates.known:
         fleet = judge_first(fleet, view)
-    return replace(fleet, ready=fleet.sure > 0 and not filling), history
+    return replace(fleet, ready=fleet.sure > 0 and not filling), replace(
+        history,
+        needs=needs,
+        highs=highs,
+        foreseen=foreseen,
+        shifted={},
+        change=change,
+        filling_ms=view.now_ms if filling else 0,
+    )
 
 
-def _sampled(
-    past: PlannerHistory, samples: Samples, settings: Settings, now_ms: int
-) -> PlannerHistory:
-    """The history with the estimates and leaps after the bundles' new samples."""
+def _count_reports(
+    view: View, past: PlannerHistory, settings: Settings
+) -> tuple[PlannerHistory, Reported]:
+    """The history with the levels and leaps of bundles and the costs of brokers after the view's
+    reports, and what is then known of the bundles."""
+    names, brokers, now_ms = view.bundles.names, view.brokers, view.now_ms
+    keys = identities(names)
+    order = np.argsort(keys)
+    keys, traffic = keys[order], traffic_of(view.bundles.stats)
+    reported_ms = brokers.reported_ms[view.bundles.owner]
+    samples = Samples(keys, traffic[order], reported_ms[order], view.bundles.namespace[order])
+    known = drop_ancestors(past.estimates, names, keys, order)
+    leaps = hand_down_leaps(past.leaps, past.estimates, names, samples, order)
     planner = settings.planner
-    limit = bound(len(samples.keys), settings.round.interval, planner.false_moves)
-    estimates = follow_samples(past.estimates, samples, planner.half_life, limit)
-    since_ms = past.known_since_ms
-    leaps = record_leaps(past.leaps, past.estimates, estimates, now_ms, since_ms)
-    return replace(past, estimates=estimates, leaps=leaps)
+    limit = bound(len(keys), settings.round.interval, planner.false_moves)
+    estimates = follow_samples(known, samples, planner.half_life, limit)
+    leaps = record_leaps(leaps, known, estimates, now_ms, past.known_since_ms)
+    # Plans for another set of brokers are no reason to leave this one as it is.
+    unrest = past.unrest if past.foreseen.keys() == set(brokers.names) else 0.0
+    history = replace(past, estimates=estimates, leaps=leaps, unrest=unrest)
+    history = learn_costs(brokers, history, settings)
+    expected = expect_levels(leaps, estimates, now_ms, history.known_since_ms)
+    arriving = find_arriving(history.sent, brokers.names, keys, estimates, now_ms)
+    return history, Reported(keys, order, traffic, arriving, expected)
+
+
+def _learn_needs(
+    view: View, bundles: Reported, history: PlannerHistory, settings: Settings
+) -> Needs:
+    terms = Terms(
+        bursting=_find_bursting(view, bundles, history),
+        weight=weight_of(settings.weights),
+        near_overload=find_near_overload(settings),
+        half_life=settings.planner.cost_half_life,
+        own_half_life=settings.planner.half_life,
+    )
+    return learn_needs(history.needs, view, ByKey(bundles.keys, bundles.order), terms)
 
 
 def _find_bursting(view: View, bundles: Reported, history: PlannerHistory) -> Bools:
@@ -105,22 +118,7 @@ def _find_bursting(view: View, bundles: Reported, history: PlannerHistory) -> Bo
     return found
 
 
-def _foresee(
-    names: Sequence[str], fleet: Fleet, history: PlannerHistory, past: PlannerHistory, now_ms: int
-) -> tuple[PlannerHistory, bool]:
-    """The history with what is predicted of each broker, and whether brokers that joined are being
-    filled; ``past`` is the history of the round before."""
+def _foresee(names: Sequence[str], fleet: Fleet) -> dict[str, Foreseen]:
+    """Broker to what is predicted of it."""
     columns = (fleet.usage.tolist(), fleet.gain.tolist(), fleet.variance.tolist())
-    foreseen = dict(zip(names, map(Foreseen, *columns), strict=True))
-    filling = 0 < past.filling_ms == now_ms or is_filling(past.foreseen, foreseen)
-    change = past.change
-    if not filling:
-        change = note_brokers(change, past.foreseen, foreseen, now_ms)
-    history = replace(
-        history,
-        foreseen=foreseen,
-        shifted={},
-        change=change,
-        filling_ms=now_ms if filling else 0,
-    )
-    return history, filling
+    return dict(zip(names, map(Foreseen, *columns), strict=True))
