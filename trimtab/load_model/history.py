@@ -31,24 +31,29 @@ class Foreseen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannerHistory:
-    """The planner's memory; replaced each round, never changed."""
+    """The planner's memory; replaced each round, never changed.
+
+    It is stored in the order of its fields. Those of recent plans (`trimtab.load_model.wariness`):
+    ``unrest``, ``planned_ms``, ``counted``, ``swing`` and ``cut``; those of each broker's usage
+    (`trimtab.load_model.traffic_cost`): ``unexplained``, ``since_ms``, ``strays``, ``ahead`` and
+    ``corrections``.
+    """
 
     estimates: Estimates = field(default_factory=Estimates)
     costs: Costs = field(default_factory=Costs)
     unexplained: dict[str, float] = field(default_factory=dict)
-    """Broker to the usage (fraction) that its average traffic does not explain of its average
-    usage."""
+    """Broker to the usage (fraction) that its traffic does not explain: what its average traffic
+    does not explain of its average usage, and what it is ``ahead`` of these averages."""
     since_ms: dict[str, int] = field(default_factory=dict)
     """Broker to the first report from which that was learned."""
     strays: dict[str, float] = field(default_factory=dict)
-    """Broker to the standard deviation of a report's unexplained usage around that average."""
+    """Broker to the standard deviation of what a single report does not explain around that."""
     unrest: float = 0.0
-    """Number of recent plans at ``planned_ms``; each counts half as much after half a day
-    (`trimtab.load_model.wariness`)."""
+    """Number of recent plans at ``planned_ms``; each counts half as much after half a day."""
     planned_ms: int = 0
     """When the last of them was made."""
     counted: float = 0.0
-    """What the last of them counted (`trimtab.load_model.wariness`)."""
+    """What the last of them counted."""
     swing: int = 0
     """Moves of the last of them."""
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -61,8 +66,8 @@ class PlannerHistory:
     filling_ms: int = 0
     """The time of the last view, if many of its brokers had just come; else 0."""
     ahead: dict[str, float] = field(default_factory=dict)
-    """Broker to what a finished plan showed of ``unexplained`` before the average did; it fades as
-    the average follows."""
+    """Broker to the part of ``unexplained`` that a finished plan showed and the averages do not
+    yet; it fades as they follow."""
     corrections: dict[str, float] = field(default_factory=dict)
     """Broker to its own cost as a multiple of its kind's, learned from moves; 1 where absent."""
     giants: dict[str, Weighed] = field(default_factory=dict)

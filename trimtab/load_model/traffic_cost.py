@@ -1,8 +1,9 @@
 """What traffic costs on each broker, learned from its reports, and the usage it does not explain.
 
 cost        = usage per byte/s of its kind of broker, corrected by what plans there came to
-unexplained = a broker's average usage, less the cost of its average traffic: both averages are
-              operator ①'s (`trimtab.intake.snapshot.Snapshot.smoothed`)
+unexplained = a broker's average usage, less the cost of its average traffic, and what it is ahead;
+              both averages are operator ①'s (`trimtab.intake.snapshot.Snapshot.smoothed`)
+ahead       = what a finished plan showed of a broker's usage before the averages do
 """
 
 from __future__ import annotations
