@@ -167,5 +167,5 @@ def test_bands_that_need_more_moves_than_a_plan_has_are_not_tried(
 def positions_of(fleet: Fleet) -> list[Band]:
     """The bands of a search on the fleet."""
     ground = ground_of(fleet)
-    low, high = ground.reach(fleet.usage)
+    low, high = ground.extremes(fleet.usage)
     return positions(low, high, mean_of(ground), TARGET, 15)

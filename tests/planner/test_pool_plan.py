@@ -13,7 +13,7 @@ from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.constraints import Draft
-from trimtab.planner.outlook import prospect
+from trimtab.planner.outlook import find_prospect
 from trimtab.planner.pool_plan import balance
 from trimtab.planner.pools import Pool
 from trimtab.planner.search.ground import BoardMove
@@ -47,7 +47,7 @@ def planned(fleet: Fleet) -> list[BoardMove]:
     )
     draft = Draft(view, fleet, Settings())
     pool = Pool(np.ones(len(counts), np.bool_), np.ones(len(fleet.where), np.bool_), None)
-    found = prospect(draft, pool, 0.0)
+    found = find_prospect(draft, pool, 0.0)
     assert found is not None
     balance(draft, found, 0.0, PlannerHistory())
     return draft.steps

@@ -30,12 +30,11 @@ from trimtab.load_model.wariness import Made, find_answered_part, note_plan
 from trimtab.plan import MOST_AT_ONCE, ShedWish
 from trimtab.planner.constraints import Draft
 from trimtab.planner.fleet_changes import is_waiting, note_moves
-from trimtab.planner.giants import divides, forcing, is_awaited, note_giants, stuck
-from trimtab.planner.groups import part
+from trimtab.planner.giants import forcing, is_awaited, note_giants, splits_giants, stuck
+from trimtab.planner.groups import spread_groups
 from trimtab.planner.outlook import Prospect, look_ahead
 from trimtab.planner.pool_plan import balance
 from trimtab.planner.search.ground import BoardMove
-from trimtab.planner.trigger import reach
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
 from trimtab.view import View
@@ -50,8 +49,7 @@ def shed(
     outlook, history = look_ahead(view, history, settings)
     fleet, draft, settings = outlook.fleet, outlook.draft, outlook.draft.settings
     brokers, bundles = view.brokers.names, view.bundles.names
-    draft.reach = reach(history.misses)
-    part(draft)
+    spread_groups(draft)
     spread = len(draft.steps)
     for each in outlook.prospects:
         _plan_pool(draft, each, outlook.unrest, history)
@@ -106,7 +104,7 @@ def _wish(step: BoardMove, reason: Reason) -> ShedWish:
 
 def _plan_pool(draft: Draft, found: Prospect, unrest: float, history: PlannerHistory) -> None:
     """Add the moves of one pool to the draft, and its bundles that should be split."""
-    if not divides(draft.settings):
+    if not splits_giants(draft.settings):
         balance(draft, found, unrest, history)
         return
     giants = forcing(draft, found, history.estimates)

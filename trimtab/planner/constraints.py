@@ -27,8 +27,10 @@ from trimtab.view import View
 class Draft:
     """A plan being built: the fleet after its moves, and what else the round would grant."""
 
-    def __init__(self, view: View, fleet: Fleet, settings: Settings) -> None:
+    def __init__(self, view: View, fleet: Fleet, settings: Settings, reach: float = 1.0) -> None:
         self.view, self.fleet, self.settings = view, fleet, settings
+        self.reach = reach
+        """The part of its way to the target that a plan goes."""
         self.projection = Projection(view)
         self.peak = float(fleet.usage.max(initial=0.0)) + 1e-9
         """No move may raise a broker's usage above this."""
@@ -40,8 +42,6 @@ class Draft:
         """Rows of the bundles that the plan moves."""
         self.cut = False
         """Whether the plan ends short of its aim: the next round continues it."""
-        self.reach = 1.0
-        """The part of its way to the target that a plan goes."""
         self.giants: list[int] = []
         """Rows of the bundles that no plan can make room for (`trimtab.planner.giants`)."""
         self.bound = bool(view.policies.isolation or view.policies.groups)
@@ -167,5 +167,5 @@ def find_forced_range(ground: Ground, pool: Pool) -> float:
 
 def find_range_after(ground: Ground, fleet: Fleet, steps: Sequence[BoardMove]) -> float:
     """The range after the steps."""
-    low, high = ground.reach(stand(fleet, steps).usage)
+    low, high = ground.extremes(stand(fleet, steps).usage)
     return high - low

@@ -44,7 +44,7 @@ def ease(draft: Draft, pool: Pool, ground: Ground, aim: float, worth: float) -> 
     if pool.grouped is None:
         return
     for _ in range(_MOST):
-        low, high = ground.reach(draft.fleet.usage)
+        low, high = ground.extremes(draft.fleet.usage)
         best = _best(draft, pool.grouped, np.flatnonzero(pool.brokers))
         if high - low <= aim or best is None or best.gain < worth * (high - low - aim):
             break

@@ -55,7 +55,7 @@ _TWO: Final = 2
 """The fewest topics, and the smallest range, that can be split."""
 
 
-def divides(settings: Settings) -> bool:
+def splits_giants(settings: Settings) -> bool:
     """Whether giants are split."""
     return settings.split.enabled and settings.split.trigger == "planned"
 
@@ -119,12 +119,12 @@ def is_awaited(draft: Draft, rows: list[int], hot: int, history: PlannerHistory)
         name = names[row]
         known = history.giants.get(name)
         young = known is None or now_ms - known.at_ms <= 1000 * _WAIT * interval
-        if young and divisible(draft.view.bundles, row) and not _descends(name, history):
+        if young and is_splittable(draft.view.bundles, row) and not _descends(name, history):
             return True
     return False
 
 
-def divisible(bundles: Bundles, row: int) -> bool:
+def is_splittable(bundles: Bundles, row: int) -> bool:
     """Whether a bundle has at least two topics, and a range that can be split."""
     low, high = parse_bundle(bundles.names[row])[1]
     return bool(bundles.counts[TOPICS, row] >= _TWO and high - low >= _TWO)

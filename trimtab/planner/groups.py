@@ -31,7 +31,7 @@ _MOST: Final = 500
 reconnect at once."""
 
 
-def part(draft: Draft) -> None:
+def spread_groups(draft: Draft) -> None:
     """Add the moves that spread the groups to the draft."""
     if not draft.view.policies.groups:
         return

@@ -16,7 +16,7 @@ from trimtab.planner.fleet_changes import settings_now
 from trimtab.planner.pools import Pool, pools
 from trimtab.planner.search.floor import floor_of
 from trimtab.planner.search.ground import Ground
-from trimtab.planner.trigger import Pair, widest
+from trimtab.planner.trigger import Pair, reach, widest
 from trimtab.settings import Settings
 from trimtab.view import View
 
@@ -109,19 +109,20 @@ def look_ahead(
     """The outlook, and the history that counts the view's reports; a second call with the same view
     and that history gives the same result."""
     fleet, history = observe_fleet(view, history, settings)
-    draft = Draft(view, fleet, settings_now(settings, history, view.now_ms))
+    settings = settings_now(settings, history, view.now_ms)
+    draft = Draft(view, fleet, settings, reach(history.misses))
     unrest = unrest_of(history, view.now_ms)
     if not fleet.ready or len(fleet.usage) < _TWO:
         return Outlook(fleet, draft, unrest), history
     permits, available = draft.projection.permits, view.brokers.available
     found = (
-        prospect(draft, pool, unrest)
+        find_prospect(draft, pool, unrest)
         for pool in pools(view.bundles, view.policies, permits, available)
     )
     return Outlook(fleet, draft, unrest, tuple(filter(None, found))), history
 
 
-def prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
+def find_prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:
     """The situation of a pool after the draft's moves; None if nothing can move."""
     if np.count_nonzero(pool.brokers) < _TWO:
         return None

@@ -10,7 +10,7 @@ from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.constraints import Draft, find_range_after
 from trimtab.planner.easing import ease
 from trimtab.planner.fleet_changes import is_waiting, plan_meanwhile
-from trimtab.planner.outlook import CLEARLY, Prospect, prospect
+from trimtab.planner.outlook import CLEARLY, Prospect, find_prospect
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.ground import BoardMove, Ground
 from trimtab.planner.search.standing import Standing
@@ -34,7 +34,7 @@ def balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHisto
     """Add the moves of one pool to the draft; where no plan relieves its hottest brokers, as they
     are busy whatever they carry, those of a plan for the others."""
     # Moves of other bundles between the same brokers count.
-    found = prospect(draft, before.pool, unrest) if draft.moved else before
+    found = find_prospect(draft, before.pool, unrest) if draft.moved else before
     change = history.change if is_waiting(history, draft.view.now_ms) else None
     once = draft.fleet.on_first_reports or change is not None
     moves_before = len(draft.steps)
@@ -46,7 +46,7 @@ def balance(draft: Draft, before: Prospect, unrest: float, history: PlannerHisto
             return
         usage = draft.fleet.usage
         others = found.pool.brokers & (usage < usage[found.pair.hot] - found.target)
-        found = prospect(draft, replace(found.pool, brokers=others), unrest)
+        found = find_prospect(draft, replace(found.pool, brokers=others), unrest)
 
 
 def _add_plan(draft: Draft, found: Prospect, unrest: float, change: FleetChange | None) -> None:
@@ -99,7 +99,7 @@ def _first_part(
     """The first of a plan's steps, as many as bring the range to ``width``."""
     standing = Standing(ground.fleet)
     for count, step in enumerate(steps):
-        low, high = ground.reach(standing.usage)
+        low, high = ground.extremes(standing.usage)
         if high - low <= width:
             return steps[:count]
         standing.apply(step)

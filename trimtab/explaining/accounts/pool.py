@@ -14,7 +14,7 @@ from trimtab.explaining.words import format_count, percent, points, seconds
 from trimtab.load_model.wariness import find_tolerated_range
 from trimtab.planner.constraints import Draft
 from trimtab.planner.fleet_changes import awaited_until, is_waiting, settings_now
-from trimtab.planner.giants import divides, forcing, is_awaited
+from trimtab.planner.giants import forcing, is_awaited, splits_giants
 from trimtab.planner.outlook import Outlook
 from trimtab.planner.trigger import reach
 from trimtab.reasons import Reason, Rest
@@ -199,7 +199,7 @@ class PoolAccount:
     def _awaits(self) -> bool:
         """Whether a split must come first."""
         settings, found, history = self._settings, self.prospect, self._history
-        if not divides(settings):
+        if not splits_giants(settings):
             return False
         draft = Draft(self._view, self._outlook.fleet, settings)
         giants = forcing(draft, found, history.estimates)

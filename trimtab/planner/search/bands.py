@@ -61,7 +61,7 @@ def run_trial(
     steps = keep_least(ground, keeps, needed)
     if len(steps) < len(needed):
         return trial_of(ground, steps, effort, cut), habits
-    low, high = board.reach()
+    low, high = board.extremes()
     return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut, high), habits
 
 
@@ -126,7 +126,7 @@ def _needed(board: Board, ground: Ground) -> tuple[BoardMove, ...]:
     """Drop the steps that can be undone without a wider range; smallest bundles first."""
     usage, gain = board.usage, board.gain
     sizes = ground.fleet.size[[step.bundle for step in board.steps]].tolist()
-    low, high = board.reach()
+    low, high = board.extremes()
     kept = dict.fromkeys(board.steps)
     for size, step in sorted(zip(sizes, board.steps, strict=True)):
         back = usage[step.source] + size * gain[step.source]

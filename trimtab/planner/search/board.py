@@ -100,9 +100,9 @@ class Board:
             if broker in self._receivers:
                 heappush(self._cold, (usage, broker))
 
-    def reach(self) -> tuple[float, float]:
-        """See `Ground.reach`."""
-        return self._ground.reach(np.array(self.usage))
+    def extremes(self) -> tuple[float, float]:
+        """See `Ground.extremes`."""
+        return self._ground.extremes(np.array(self.usage))
 
     def _drop_outdated(self, heap: list[tuple[float, int]]) -> bool:
         """Whether anything is left of a heap of the hottest after that."""

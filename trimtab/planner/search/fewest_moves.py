@@ -125,7 +125,7 @@ def _limits(ground: Ground, effort: int) -> tuple[int, int]:
 
 
 def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial:
-    low, high = ground.reach(ground.fleet.usage)
+    low, high = ground.extremes(ground.fleet.usage)
     best = Trial((), high - low, 0.0, 1, top=high)
     cost, most = _limits(ground, effort)
     for narrower in _NARROWER:
@@ -147,7 +147,7 @@ def _banded(ground: Ground, keeps: list[int], goal: _Goal, effort: int) -> Trial
 
 def _bands(ground: Ground, goal: _Goal, width: float) -> list[Band]:
     mean = mean_of(ground)
-    bands = positions(*ground.reach(ground.fleet.usage), mean, width, _POSITIONS)
+    bands = positions(*ground.extremes(ground.fleet.usage), mean, width, _POSITIONS)
     if goal.top > mean + width / 2:
         bands.insert(0, Band(goal.top - width, goal.top + _EPSILON))
     return bands

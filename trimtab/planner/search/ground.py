@@ -96,7 +96,7 @@ class Ground:
     def _bundles(self) -> dict[int, tuple[list[int], list[float], float]]:
         return {}
 
-    def reach(self, usage: Floats) -> tuple[float, float]:
+    def extremes(self, usage: Floats) -> tuple[float, float]:
         """Least and greatest ``usage`` (n,) of the brokers that take part; the least only of
         receivers: an idle broker that may not receive does not count."""
         high = float(usage[self.brokers].max(initial=-np.inf))

@@ -49,7 +49,7 @@ def try_bands(
 ) -> Iterator[list[tuple[BoardMove, ...]]]:
     """Plans for bands of several positions, for one width after the other."""
     usage, top = ground.fleet.usage, outweigh(ground, takes)[0]
-    low, high = ground.reach(usage)
+    low, high = ground.extremes(usage)
     # Brokers busy with different resources are all above what an even spread would be.
     mean = max(_mean(ground, takes), low)
     cost, longest = 1 + len(usage) // 100, max(effort // 10, 2 * len(usage))
@@ -138,7 +138,7 @@ class _Trial:
     def needed(self) -> tuple[BoardMove, ...]:
         """The steps, without those that can be undone and leave the range as it is."""
         takes, steps = self._takes, dict.fromkeys(self._steps)
-        low, high = self._ground.reach(self._usage)
+        low, high = self._ground.extremes(self._usage)
         size = [float((takes.need[:, s.bundle] * takes.scale[:, s.source]).max()) for s in steps]
         for _, step in sorted(zip(size, self._steps, strict=True)):
             need = takes.need[:, step.bundle]

@@ -28,7 +28,7 @@ def trial_of(
     ground: Ground, steps: tuple[BoardMove, ...], effort: int = 0, cut: bool = False
 ) -> Trial:
     """The trial that these steps make."""
-    low, high = ground.reach(stand(ground.fleet, steps).usage)
+    low, high = ground.extremes(stand(ground.fleet, steps).usage)
     return Trial(steps, high - low, load_of(ground.fleet, steps), effort, cut, high)
 
 

@@ -18,7 +18,7 @@ from trimtab.load_model.history import PlannerHistory, Weighed
 from trimtab.model import BeingSplit, within
 from trimtab.names import rows_by_name
 from trimtab.plan import SplitWish
-from trimtab.planner.giants import divisible
+from trimtab.planner.giants import is_splittable
 from trimtab.reasons import Reason, Rule
 from trimtab.settings import Settings, SplitSettings
 from trimtab.splitting.triggers.limits import Places, over_limits
@@ -96,7 +96,7 @@ def _remembered(past: Divided, giants: Divided, now_ms: int) -> dict[str, Weighe
 
 def _left_whole(view: View, row: int, giant: Weighed, divided: Divided) -> bool:
     name = view.bundles.names[row]
-    if not divisible(view.bundles, row) or name in divided:
+    if not is_splittable(view.bundles, row) or name in divided:
         return True
     ancestors = [past for whole, past in divided.items() if within(whole, name)]
     return sum(giant.size >= _NEARLY_ALL * past.size for past in ancestors) >= _IN_A_ROW
