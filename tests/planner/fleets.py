@@ -46,7 +46,6 @@ def fleet_of(size: Floats, where: np.ndarray, gain: Floats) -> Fleet:
         variance=np.zeros(len(gain)),
         hidden=np.zeros(len(gain)),
         whole=1.0,
-        ready=True,
         struck=False,
     )
 

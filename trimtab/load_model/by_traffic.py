@@ -84,7 +84,6 @@ def predict_by_traffic(
         variance=gain**2 * np.bincount(where, chance, n),
         hidden=gain * find_largest(hidden, where, n),
         whole=whole,
-        ready=False,
         struck=count_event(estimates, ~expected.passing) if settled else 0,
         just_planned=has_just_planned(history, settings, view.now_ms),
         limit=near_overload if relieved.any() else 0.0,

@@ -36,8 +36,6 @@ class Fleet:
     0 if none goes on (`trimtab.load_model.estimating.excursions`)."""
     whole: float
     """Bytes/s of a bundle of size 1."""
-    ready: bool
-    """Whether something is ``sure``, and no large part of the brokers has just come."""
     struck: int
     """How many bundles have just leapt together, and are believed; 0 without an event."""
     just_planned: bool = False
@@ -61,9 +59,16 @@ class Fleet:
     busy: int = 0
     """Brokers that are busier than their bundles explain, or less busy, and count as before, as
     that may pass."""
+    filling: bool = False
+    """Whether a large part of the brokers has just come."""
     takes: Takes | None = None
     """What bundles take of each resource, where several compete; ``usage`` is then that of each
     broker's busiest. None where one resource rules all brokers."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether there may be a plan: something is ``sure``, and the fleet is not ``filling``."""
+        return self.sure > 0 and not self.filling
 
     @property
     def on_first_reports(self) -> bool:

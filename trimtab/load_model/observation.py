@@ -57,7 +57,7 @@ def observe_fleet(
         change = note_brokers(change, past.foreseen, foreseen, view.now_ms)
     if not history.estimates.known:
         fleet = judge_first(fleet, view)
-    return replace(fleet, ready=fleet.sure > 0 and not filling), replace(
+    return replace(fleet, filling=filling), replace(
         history,
         needs=needs,
         highs=highs,
