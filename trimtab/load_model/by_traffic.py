@@ -58,23 +58,30 @@ def predict_by_traffic(
     whole = float(bundles.traffic.sum()) / max(float(level.sum()), TINY)
     hosts = _find_hosts(view, bundles, history, (level, whole), settings)
     gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
-    settled = leaps.wait_s == 0 and not expected.common
-    chance = (estimates.chance if settled else estimates.spread)[at]
-    carried = whole * level, whole**2 * chance, bundles.traffic
-    highs, falls, growing = _follow_falls(view, history, *carried)
-    resting = int(np.count_nonzero(falls > 1.0)) if settled else 0
-    near_overload, known = find_near_overload(settings), expected.recurring[at] | (not settled)
+    leaps_last = leaps.wait_s == 0 and not expected.common
+    chance = (estimates.chance if leaps_last else estimates.spread)[at]
+    highs, falls, growing = _follow_falls(
+        view, history, whole * level, whole**2 * chance, bundles.traffic
+    )
+    resting = int(np.count_nonzero(falls > 1.0)) if leaps_last else 0
     passing, relieved = leave_out_bursts(
-        hosts, hosts.usage(level), expected.passing[at], settings, known=known
+        hosts,
+        hosts.usage(level),
+        expected.passing[at],
+        settings,
+        known=expected.recurring[at] | (not leaps_last),
     )
     size = np.where(passing, expected.level[at], level)
+    sizes = Sizes(
+        counted=size,
+        # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
+        full=level if leaps_last else np.minimum(size, level),
+        before=size * falls[view.bundles.namespace] if resting else None,
+        slack=find_slack(settings, unrest_of(history, view.now_ms)),
+    )
     hidden_part = find_hidden_part(leaps, len(level), view.now_ms, history.known_since_ms)
     hidden = hidden_part * np.where(passing, 0.0, size)
-    slack = find_slack(settings, unrest_of(history, view.now_ms))
-    before = size * falls[view.bundles.namespace] if resting else None
-    # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
-    full = level if settled else np.minimum(size, level)
-    sizes = Sizes(size, full, before, slack)
+    near_overload = find_near_overload(settings)
     fleet = Fleet(
         usage=find_usage(sizes, hosts, settings),
         gain=gain,
@@ -84,13 +91,13 @@ def predict_by_traffic(
         variance=gain**2 * np.bincount(where, chance, n),
         hidden=gain * find_largest(hidden, where, n),
         whole=whole,
-        struck=count_event(estimates, ~expected.passing) if settled else 0,
+        struck=count_event(estimates, ~expected.passing) if leaps_last else 0,
         just_planned=has_just_planned(history, settings, view.now_ms),
         limit=near_overload if relieved.any() else 0.0,
         near_overload=near_overload,
         passing=int(np.count_nonzero(passing)),
         resting=resting,
-        growing=growing and settled,
+        growing=growing and leaps_last,
     )
     return fleet, sizes, highs
 
