@@ -96,3 +96,16 @@ def test_the_first_traffic_of_an_idle_fleet_tells_nothing_of_its_noise() -> None
     idle = np.full(BUNDLES, -np.inf)
     assert not after([idle, idle, *white(1, 0.1)]).known
     assert after([idle, idle, *white(2, 0.1)]).known
+
+
+def test_what_leaps_begins_again_with_the_noise_it_was_known_for() -> None:
+    known = after(white(HOUR, 0.1))
+    later = follow(known, white(1, 0.1, seed=2)[0] + np.log(6.0) * ONE, HOUR + 1)
+    assert np.flatnonzero(later.age == 1).tolist() == [7]
+    for name in ("variance", "moved", "seen"):
+        learned = getattr(later, name) != getattr(known, name)
+        assert np.flatnonzero(~learned).tolist() == [7], name
+    for name in ("up", "rise", "rising", "down", "fall", "falling", "behind"):
+        assert (getattr(known, name) != 0).any(), name
+        assert getattr(later, name)[7] == 0, name
+    assert later.last[7] == later.level[7]

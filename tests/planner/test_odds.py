@@ -49,6 +49,19 @@ def test_the_bound_grows_with_the_bundles(
     assert 1.0 <= bound(bundles, interval, a_month) <= bound(bundles + more, interval, a_month)
 
 
+def test_the_bound_is_reached_by_chance_twice_in_five_months() -> None:
+    """Siegmund's mean length of a run to a sum of ``b``, and runs are a tenth as long."""
+    b = bound(1_200, 60.0, 1.0)
+    run = math.exp(2 * 1.8 * (b + 1.166)) / (2 * 1.8**2)
+    assert run / 10 == pytest.approx(2.5 * 1_200 * 30 * 24 * 60)
+    assert bound(1_200, 60.0, 2.5) == pytest.approx(b - math.log(2.5) / 3.6)
+
+
+def test_rounds_without_an_interval_count_as_one_a_second() -> None:
+    assert deviations(30, 0.0, 1.0) == deviations(30, 1.0, 1.0)
+    assert bound(1_200, 0.0, 1.0) == bound(1_200, 1.0, 1.0)
+
+
 def test_a_thousand_times_the_bundles_raise_the_bound_by_little() -> None:
     """By the logarithm of a thousand over twice the drift."""
     assert bound(1_200_000, 60.0, 1.0) - bound(1_200, 60.0, 1.0) == pytest.approx(1.92, abs=0.01)

@@ -51,6 +51,7 @@ def observe_fleet(
     elif len(needs.keys):
         needs = Needs(spells=needs.spells)
     foreseen = _foresee(view.brokers.names, fleet)
+    # A second look at a view knows its brokers already: it fills if it did at the first.
     filling = 0 < past.filling_ms == view.now_ms or is_filling(past.foreseen, foreseen)
     change = past.change
     if not filling:

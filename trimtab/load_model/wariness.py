@@ -8,10 +8,10 @@ A wave, noise that lasts, and tenants that grow and fall bring brokers apart wit
 now one bundle steps and now another, each plan is right, and none is a reason to leave the next one
 out. Only leaps that are believed count, in a fleet whose leaps last.
 
-All plans made while bursts may go on that were not seen to begin count as one: each corrects what
-the one before it took for the usual load, and none shows a load that swings. So do all that are
-made while the fleet grows beyond what it carried of late at its highest, as on a Monday: each goes
-on where the one before it saw less of the growth. Should the load swing back, it falls, and what
+All provisional plans count as one. While bursts may go on that were not seen to begin, each plan
+corrects what the one before it took for the usual load, and none shows a load that swings. While
+the fleet grows beyond what it carried of late at its highest, as on a Monday, each goes on where
+the one before it saw less of the growth. Should the load swing back, it falls, and what
 falls is left alone (`trimtab.load_model.falls`).
 """
 
