@@ -64,14 +64,16 @@ def predict_by_traffic(
         view, history, whole * level, whole**2 * chance, bundles.traffic
     )
     resting = int(np.count_nonzero(falls > 1.0)) if leaps_last else 0
-    passing, relieved = leave_out_bursts(
-        hosts,
-        hosts.usage(level),
-        expected.passing[at],
-        settings,
-        known=expected.recurring[at] | (not leaps_last),
-    )
-    size = np.where(passing, expected.level[at], level)
+    passing = relieved = np.zeros(len(level), np.bool_)
+    if expected.passing.any():
+        passing, relieved = leave_out_bursts(
+            hosts,
+            hosts.usage(level),
+            expected.passing[at],
+            settings,
+            known=expected.recurring[at] | (not leaps_last),
+        )
+    size = np.where(passing, expected.level[at], level) if passing.any() else level
     sizes = Sizes(
         counted=size,
         # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
@@ -80,7 +82,7 @@ def predict_by_traffic(
         slack=find_slack(settings, unrest_of(history, view.now_ms)),
     )
     hidden_part = find_hidden_part(leaps, len(level), view.now_ms, history.known_since_ms)
-    hidden = hidden_part * np.where(passing, 0.0, size)
+    hidden = hidden_part * np.where(passing, 0.0, size) if hidden_part else np.zeros(0)
     near_overload = find_near_overload(settings)
     fleet = Fleet(
         usage=find_usage(sizes, hosts, settings),

@@ -29,7 +29,9 @@ class Sizes(NamedTuple):
 
 def find_usage(sizes: Sizes, hosts: Hosts, settings: Settings) -> Floats:
     """(n,) usage that counts, where traffic alone tells what bundles add to a broker."""
-    usage = make_no_room(hosts.usage(sizes.counted), hosts.usage(sizes.full))
+    usage = hosts.usage(sizes.counted)
+    if sizes.full is not sizes.counted:
+        usage = make_no_room(usage, hosts.usage(sizes.full))
     if sizes.before is None:
         return usage
     before = hosts.usage(sizes.before)

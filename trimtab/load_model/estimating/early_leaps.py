@@ -18,6 +18,7 @@ from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.estimating.events import LEAP
 from trimtab.load_model.estimating.noise_memory import true_variance
 from trimtab.load_model.estimating.outlying import FAR, counted_samples
+from trimtab.load_model.estimating.rows import take_rows
 
 _UNTIL: Final = 10.0
 """Residuals until which first samples are kept: from then on leaps are found as they come. Fewer:
@@ -40,8 +41,12 @@ def find_early_leaps(known: Estimates) -> Estimates:
     tiny = 1e-3 * float(known.level.mean())
     apart = np.abs(np.log((known.level + tiny) / (known.first + tiny)))
     leapt = kept & (apart > np.maximum(FAR * noise, LEAP))
-    age = np.where(leapt, _find_age(known), known.age)
-    return replace(known, age=age, first=np.where(leapt, -known.first, known.first))
+    rows = np.flatnonzero(leapt)
+    if not len(rows):
+        return known
+    age, first = known.age.copy(), known.first.copy()
+    age[rows], first[rows] = _find_age(take_rows(known, rows)), -known.first[rows]
+    return replace(known, age=age, first=first)
 
 
 def _find_age(known: Estimates) -> Floats:

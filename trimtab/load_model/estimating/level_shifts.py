@@ -23,8 +23,8 @@ from trimtab.load_model.estimating.estimates import JOINED, Estimates, Samples
 from trimtab.load_model.estimating.events import LEAP, Leaps, draw_leaps
 from trimtab.load_model.estimating.noise import Noise, count_outliers, learn_noise
 from trimtab.load_model.estimating.noise_memory import STEADY
-from trimtab.load_model.estimating.outlying import FAR, counted_samples
-from trimtab.load_model.estimating.rows import rescale
+from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
+from trimtab.load_model.estimating.rows import put, rescale
 from trimtab.load_model.estimating.runs import Runs, find_level_before_run, follow_runs
 from trimtab.load_model.odds import TOGETHER, bound_in_event, together
 
@@ -52,7 +52,7 @@ def add_sample(
     old = found.old
     believed = _believe(old, found, bound)
     shift = _find_shifts(old, found, believed, bound)
-    shifted, noise = shift.shifted, found.noise
+    shifted, noise, rows = shift.shifted, found.noise, np.flatnonzero(shift.shifted)
     fading = 0.5 ** (np.maximum(elapsed_ms, 0) / (1000.0 * half_life))
     weight = np.where(counted, old.weight * fading + 1, old.weight)
     squares = np.where(counted, old.squares * fading**2 + 1, old.squares)
@@ -67,20 +67,20 @@ def add_sample(
         keys=old.keys,
         at_ms=np.where(counted, samples.at_ms, old.at_ms),
         sample=np.where(counted, samples.traffic, old.sample),
-        level=np.where(shifted, shift.level, level),
-        weight=np.where(shifted, shift.worth, weight),
-        squares=np.where(shifted, shift.worth, squares),
-        variance=np.where(shifted, old.variance, noise.variance),
-        seen=np.where(shifted, old.seen, noise.seen),
-        **{name: np.where(shifted, 0.0, each) for name, each in shift.runs._asdict().items()},
+        level=put(level, rows, shift.level),
+        weight=put(weight, rows, shift.worth),
+        squares=put(squares, rows, shift.worth),
+        variance=put(noise.variance, rows, old.variance),
+        seen=put(noise.seen, rows, old.seen),
+        **{name: put(each, rows) for name, each in shift.runs._asdict().items()},
         age=np.where(shift.leapt, shift.length, old.age + counted),
-        last=np.where(shifted, shares, last),
-        moved=np.where(shifted, old.moved, noise.moved),
+        last=put(last, rows, shares),
+        moved=put(noise.moved, rows, old.moved),
         memory=noise.memory,
         outliers=count_outliers(old, found.z, news),
-        behind=np.where(shifted, 0.0, behind),
+        behind=put(behind, rows),
         growing=old.growing,
-        first=np.where(shifted, 0.0, keep_first(old, shares) * scale),
+        first=put(keep_first(old, shares) * scale, rows),
     )
     return find_early_leaps(known).follow_growth()
 
@@ -105,6 +105,7 @@ class _Compared(NamedTuple):
     """What was taken off all residuals: the fleet's median."""
     noise: Noise
     z: Floats
+    outlying: Outlying
 
 
 def _compare(
@@ -128,7 +129,7 @@ def _compare(
     earlier = np.where(fresh, 0.0, np.log((old.last + tiny) / (before + tiny)))
     noise = learn_noise(old, residual, earlier, noisy)
     z = np.where(news, (residual - noise.memory * earlier) / noise.deviation(old), 0.0)
-    return _Compared(old, shares, news, tiny, before, residual, common, noise, z)
+    return _Compared(old, shares, news, tiny, before, residual, common, noise, z, old.outlying)
 
 
 class _Believed(NamedTuple):
@@ -142,7 +143,7 @@ class _Believed(NamedTuple):
 def _believe(old: Estimates, found: _Compared, bound: float) -> _Believed:
     # What has hardly any noise has no outliers.
     quiet = (old.seen > 0) & (old.moved <= STEADY**2)
-    limit = np.where(quiet, np.inf, old.outlying.limit(bound))
+    limit = np.where(quiet, np.inf, found.outlying.limit(bound))
     excess = _excess(found.residual, limit * np.sqrt(found.noise.true))
     outlier = found.news & ((np.abs(found.z) > limit) | (excess != 0))
     believed = np.clip((found.shares + found.tiny) * np.exp(-excess) - found.tiny, 0.0, 1.0)
@@ -173,7 +174,7 @@ def _find_shifts(old: Estimates, found: _Compared, believed: _Believed, bound: f
     runs = follow_runs(old, limited, believed.shares, found.news)
     leap = found.news & (np.abs(found.residual) > LEAP)
     struck, at_once = _count_struck(old, found, believed, leap, runs.beyond(bound))
-    if at_once or struck >= together(old.outlying.expected(JOINED)):
+    if at_once or struck >= together(found.outlying.expected(JOINED)):
         bound = bound_in_event(len(found.shares), max(struck, at_once))
     shifted = found.news & runs.beyond(bound)
     leapt = shifted & leap
@@ -196,4 +197,4 @@ def _count_struck(
     struck = old.leaping + int(np.count_nonzero(leap & beyond))
     far = leap & (np.abs(found.z) > FAR) & (counted_samples(old.seen) > 0)
     at_once = int(np.count_nonzero(far & np.isfinite(believed.limit)))
-    return struck, at_once if at_once >= together(old.outlying.expected(1.0)) else 0
+    return struck, at_once if at_once >= together(found.outlying.expected(1.0)) else 0

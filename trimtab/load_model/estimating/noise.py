@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -29,7 +31,8 @@ _MAD: Final = 1.4826
 """Standard deviations per median absolute deviation, of a normal distribution."""
 
 
-class Noise(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Noise:
     """(m,) columns of `Estimates` that describe the noise, one sample later."""
 
     variance: Floats
@@ -37,7 +40,7 @@ class Noise(NamedTuple):
     memory: Floats
     seen: Floats
 
-    @property
+    @cached_property
     def true(self) -> Floats:
         """(m,) variance of a sample's logarithm."""
         return true_variance(self.variance, self.moved, self.memory)

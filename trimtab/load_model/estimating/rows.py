@@ -35,6 +35,18 @@ def are_among(some: Keys, keys: Keys) -> Bools:
     return find_keys(some, keys)[1]
 
 
+def put(column: Floats, rows: Ints, values: Floats | None = None) -> Floats:
+    """(m,) the column with the ``values`` (m,) of another in some ``rows``, or with zeros there.
+
+    Where the rows are few, far cheaper than `np.where`.
+    """
+    if not len(rows):
+        return column
+    column = column.copy()
+    column[rows] = 0.0 if values is None else values[rows]
+    return column
+
+
 def join_rows(some: Estimates, others: Estimates) -> Estimates:
     """The rows of both, ascending by key."""
     whole = {
