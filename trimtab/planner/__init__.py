@@ -20,15 +20,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
-from trimtab.load_model.wariness import Made, find_answered_part, note_plan
-from trimtab.plan import MOST_AT_ONCE, ShedWish
+from trimtab.plan import ShedWish
 from trimtab.planner.constraints import Draft
+from trimtab.planner.count_plan import count_plan
 from trimtab.planner.fleet_changes import is_waiting, note_moves
 from trimtab.planner.giants import forcing, is_awaited, note_giants, splits_giants, stuck
 from trimtab.planner.groups import spread_groups
@@ -56,14 +53,7 @@ def shed(
     spreading, balancing = draft.steps[:spread], draft.steps[spread:]
     # A plan that is only shown, or is a first part, makes no later plan wait.
     if balancing and not fleet.on_first_reports and not settings.round.observe_only:
-        brought, most = _find_brought(fleet, balancing), settings.round.max_moves or MOST_AT_ONCE
-        made = Made(
-            moves=len(balancing),
-            answered=find_answered_part(history, bundles, fleet.where, brought, view.now_ms),
-            provisional=fleet.growing or bool(fleet.hidden.any()),
-            cut=draft.cut or fleet.struck > 0 or len(draft.steps) >= most,
-        )
-        history = note_plan(history, made, outlook.unrest, settings, view.now_ms)
+        history = count_plan(outlook, balancing, history)
     moves = {bundles[step.bundle]: brokers[step.destination] for step in draft.steps}
     if moves and not settings.round.observe_only:
         history = note_moves(history, len(balancing), view.now_ms)
@@ -87,15 +77,6 @@ def _shifted(names: Sequence[str], before: Fleet, after: Fleet) -> dict[str, flo
     """Broker to the usage that the draft's moves add."""
     shifted = zip(names, (after.usage - before.usage).tolist(), strict=True)
     return {name: usage for name, usage in shifted if usage}
-
-
-def _find_brought(fleet: Fleet, steps: Sequence[BoardMove]) -> Floats:
-    """(n,) the traffic that the steps add to brokers, in parts of the fleet's."""
-    brought = np.zeros(len(fleet.usage))
-    for step in steps:
-        brought[step.source] -= fleet.size[step.bundle]
-        brought[step.destination] += fleet.size[step.bundle]
-    return brought
 
 
 def _wish(step: BoardMove, reason: Reason) -> ShedWish:
