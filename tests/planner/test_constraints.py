@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.planner.fleets import Carried, ground_of
-from tests.planner.views import carrying, destinations, wished
+from tests.planner.views import carrying, destinations, later, wished
 from tests.support.clusters import Broker
 from tests.support.granting import disposed
-from trimtab.planner.constraints import find_forced_range
+from trimtab.load_model.history import PlannerHistory
+from trimtab.planner import shed
 from trimtab.planner.pools import Pool
+from trimtab.planner.ranges import find_forced_range
 from trimtab.policies import Isolation, Policies
 from trimtab.reasons import Reason
 from trimtab.settings import Settings
@@ -70,6 +74,18 @@ def test_pools_that_share_a_broker_see_what_the_earlier_one_gave_it() -> None:
         usage[view.brokers.names[wish.destination]] += 0.05
     assert max(usage.values()) - min(usage.values()) < 0.11
     assert usage["b"] <= 0.4
+
+
+def test_a_broker_in_a_burst_that_is_not_found_yet_receives_nothing() -> None:
+    """It reports to near overload, and its bundles are those of ``b``."""
+    view = carrying({"a": MANY, "b": FEW, "c": FEW})
+    assert destinations(view, wished(view)) == {"b", "c"}
+    _, history = shed(view, PlannerHistory(), Settings())
+    resources = view.brokers.resources.copy()
+    resources[:, 2] = 90.0
+    bursting = replace(view, brokers=replace(view.brokers, resources=resources))
+    wishes, _ = shed(later(bursting, 1), history, Settings())
+    assert destinations(view, wishes) == {"b"}
 
 
 def test_a_policy_whose_hottest_broker_only_has_what_cannot_move_is_left_alone() -> None:

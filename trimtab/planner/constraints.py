@@ -1,7 +1,9 @@
 """A plan being built, with only moves that the round will grant.
 
 receives = the brokers of a pool that the round lets a shedder choose: within the topic cap, of the
-           wanted load manager, of the latest version (`trimtab.filters.CAPS`)
+           wanted load manager, of the latest version (`trimtab.filters.CAPS`); but none that
+           reports to near overload while what is known of its bundles does not explain that: they
+           burst, and that is not found yet
 `trimtab.planner.groups` handles anti-affinity groups.
 """
 
@@ -15,6 +17,7 @@ import numpy as np
 from trimtab.arrays import TOPICS, Bools
 from trimtab.filters import CAPS, may_unload, narrow, reachable
 from trimtab.filters.request import Projection
+from trimtab.load import usage
 from trimtab.load_model.fleet import Fleet
 from trimtab.planner.pools import Pool
 from trimtab.planner.search.ground import BoardMove, Ground
@@ -48,6 +51,8 @@ class Draft:
         """Whether policies keep bundles from some brokers."""
         placement = settings.placement
         self._choosy = bool(placement.load_manager) or placement.prefer_later_versions
+        reported = usage(view.brokers.resources, settings.weights)
+        self._explained = (reported <= fleet.near_overload) | (fleet.usage > fleet.near_overload)
 
     def ground(self, pool: Pool, staying: Collection[int] = ()) -> Ground:
         """The start of a pool's plan; bundle rows ``staying`` are not moved."""
@@ -120,15 +125,14 @@ class Draft:
 
     def _receives(self, pool: Pool) -> Bools:
         """The part of a pool's brokers that a bundle of its hottest broker may go to."""
-        rows = np.flatnonzero(pool.free)
+        rows, brokers = np.flatnonzero(pool.free), pool.brokers & self._explained
         most = self.settings.placement.max_topics
         if not rows.size or not (self._choosy or self.projection.most_topics > most):
-            return pool.brokers
+            return brokers
         hottest = int(np.argmax(np.where(pool.brokers, self.fleet.usage, -np.inf)))
         request = self.projection.request(int(rows[0]), hottest)
-        allowed = pool.brokers.copy()
-        allowed[hottest] = False
-        return narrow(request, allowed, CAPS, self.settings)
+        brokers[hottest] = False
+        return narrow(request, brokers, CAPS, self.settings)
 
     def _capped(self, steps: Sequence[BoardMove]) -> bool:
         """Whether a filter may refuse one of the steps."""
@@ -149,23 +153,3 @@ class Draft:
             if step not in refused:
                 self.projection.withdraw(*step)
         return refused
-
-
-def find_forced_range(ground: Ground, pool: Pool) -> float:
-    """The range that immovable load forces on the pool: its hottest broker with only that load,
-    against all other brokers with everything that can move."""
-    fleet, brokers = ground.fleet, ground.brokers
-    may_go = (pool.free if pool.grouped is None else pool.free | pool.grouped) & fleet.movable
-    offered = np.bincount(fleet.where[may_go], fleet.size[may_go], len(fleet.usage))[brokers]
-    gain = fleet.gain[brokers]
-    fixed = fleet.usage[brokers] - gain * offered
-    hottest = int(np.argmax(fixed))
-    speed = 1.0 / np.delete(gain, hottest)
-    others = (offered.sum() + (speed * np.delete(fixed, hottest)).sum()) / speed.sum()
-    return max(float(fixed[hottest] - others), 0.0)
-
-
-def find_range_after(ground: Ground, fleet: Fleet, steps: Sequence[BoardMove]) -> float:
-    """The range after the steps."""
-    low, high = ground.extremes(stand(fleet, steps).usage)
-    return high - low

@@ -11,9 +11,10 @@ from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.wariness import find_tolerated_range, unrest_of
-from trimtab.planner.constraints import Draft, find_forced_range
+from trimtab.planner.constraints import Draft
 from trimtab.planner.fleet_changes import settings_now
 from trimtab.planner.pools import Pool, pools
+from trimtab.planner.ranges import find_forced_range
 from trimtab.planner.search.floor import floor_of
 from trimtab.planner.search.ground import Ground
 from trimtab.planner.trigger import Pair, reach, widest

@@ -7,10 +7,11 @@ from typing import Final
 
 from trimtab.load_model.fleet_change import FleetChange
 from trimtab.load_model.history import PlannerHistory
-from trimtab.planner.constraints import Draft, find_range_after
+from trimtab.planner.constraints import Draft
 from trimtab.planner.easing import ease
 from trimtab.planner.fleet_changes import is_waiting, plan_meanwhile
 from trimtab.planner.outlook import CLEARLY, Prospect, find_prospect
+from trimtab.planner.ranges import find_range_after
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.ground import BoardMove, Ground
 from trimtab.planner.search.standing import Standing
