@@ -67,10 +67,13 @@ def test_an_outlier_that_began_a_leap_is_none(
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_sample_is_far_from_its_level_by_more_than_four_deviations(sign: int) -> None:
-    last = [0.5 * exp(sign * 3.9 * SIGMA), 0.5 * exp(sign * 4.1 * SIGMA)]
-    assert estimates(last=last).far.tolist() == [False, True]
-    assert estimates(last=last, seen=[4.0, 4.0]).far.tolist() == [False, False]
+@pytest.mark.parametrize("share", [0.5, 1e-6])
+def test_a_sample_is_far_from_its_level_by_more_than_four_deviations(
+    sign: int, share: float
+) -> None:
+    level, last = [share] * 2, [share * exp(sign * by * SIGMA) for by in (3.9, 4.1)]
+    assert estimates(level=level, last=last).far.tolist() == [False, True]
+    assert estimates(level=level, last=last, seen=[4.0] * 2).far.tolist() == [False, False]
 
 
 def test_what_carries_nothing_any_more_is_far_and_what_never_did_is_not() -> None:
