@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, expm1
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from trimtab.load_model.estimating.estimates import Estimates
-from trimtab.load_model.estimating.noise_memory import remaining
+from trimtab.load_model.estimating.noise_memory import MOST, remaining
 from trimtab.load_model.estimating.rows import put
+from trimtab.wire.columns import pack, unpack
 
 SEEN = 24.0
 """Residuals of each bundle, of which 20 can be outliers."""
@@ -124,3 +127,25 @@ def test_a_column_with_other_values_leaves_the_one_before_as_it_was() -> None:
     assert put(column, np.array([1])).tolist() == [1.0, 0.0, 3.0]
     assert put(column, np.array([], np.int64), other).tolist() == [1.0, 2.0, 3.0]
     assert column.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "begun"),
+    [
+        pytest.param(["first"], {"first": 0.0}, id="first samples"),
+        pytest.param(
+            ["last", "moved", "memory", "outliers"],
+            {"last": 0.3, "moved": 0.04, "memory": MOST, "outliers": 0.0, "seen": 1.0},
+            id="memories of noise: as after one residual",
+        ),
+    ],
+)
+def test_a_state_from_before_a_column_was_kept_begins_it(
+    left_out: list[str], begun: dict[str, float]
+) -> None:
+    known = estimates(3, level=[0.3] * 3, variance=[0.04] * 3, first=[0.2] * 3)
+    stored = msgspec.msgpack.decode(pack(known))
+    for name in left_out:
+        del stored[name]
+    again = unpack(msgspec.msgpack.encode(stored), Estimates)
+    assert again == replace(known, **{name: np.full(3, value) for name, value in begun.items()})

@@ -109,3 +109,18 @@ def test_what_leaps_begins_again_with_the_noise_it_was_known_for() -> None:
         assert (getattr(known, name) != 0).any(), name
         assert getattr(later, name)[7] == 0, name
     assert later.last[7] == later.level[7]
+    assert (later.weight[7], later.squares[7]) == (1, 1)
+
+
+def test_a_leap_in_a_young_fleet_takes_from_the_first_samples_of_all_others_and_ends_its_own() -> (
+    None
+):
+    past, known = Estimates(), after(white(5, 0.02))
+    for minute, each in enumerate(white(4, 0.02, seed=2), 6):
+        past, known = known, follow(known, each + np.log(30.0) * ONE, minute)
+    assert np.flatnonzero(known.age == 1).tolist() == [7]
+    assert (past.first > 0).all()
+    assert known.first[7] == 0
+    kept, left = (known.first / past.first)[~ONE], (known.level / past.level)[~ONE]
+    np.testing.assert_allclose(kept, np.median(left), rtol=0.01)
+    assert np.median(left) < 0.96
