@@ -12,7 +12,7 @@ import pytest
 
 from trimtab.load_model.estimating.estimates import Estimates
 from trimtab.load_model.estimating.noise_memory import MOST, remaining
-from trimtab.load_model.estimating.rows import put
+from trimtab.load_model.estimating.rows import replace_rows
 from trimtab.wire.columns import pack, unpack
 
 SEEN = 24.0
@@ -123,9 +123,9 @@ def test_estimates_are_equal_where_each_column_is() -> None:
 
 def test_a_column_with_other_values_leaves_the_one_before_as_it_was() -> None:
     column, other = np.array([1.0, 2.0, 3.0]), np.array([7.0, 8.0, 9.0])
-    assert put(column, np.array([0, 2]), other).tolist() == [7.0, 2.0, 9.0]
-    assert put(column, np.array([1])).tolist() == [1.0, 0.0, 3.0]
-    assert put(column, np.array([], np.int64), other).tolist() == [1.0, 2.0, 3.0]
+    assert replace_rows(column, np.array([0, 2]), other).tolist() == [7.0, 2.0, 9.0]
+    assert replace_rows(column, np.array([1])).tolist() == [1.0, 0.0, 3.0]
+    assert replace_rows(column, np.array([], np.int64), other).tolist() == [1.0, 2.0, 3.0]
     assert column.tolist() == [1.0, 2.0, 3.0]
 
 

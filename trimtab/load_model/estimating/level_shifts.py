@@ -24,7 +24,7 @@ from trimtab.load_model.estimating.events import LEAP, Leaps, draw_leaps
 from trimtab.load_model.estimating.noise import Noise, count_outliers, learn_noise
 from trimtab.load_model.estimating.noise_memory import STEADY
 from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
-from trimtab.load_model.estimating.rows import put, rescale
+from trimtab.load_model.estimating.rows import replace_rows, rescale
 from trimtab.load_model.estimating.runs import Runs, find_level_before_run, follow_runs
 from trimtab.load_model.odds import TOGETHER, bound_in_event, together
 
@@ -67,20 +67,20 @@ def add_sample(
         keys=old.keys,
         at_ms=np.where(counted, samples.at_ms, old.at_ms),
         sample=np.where(counted, samples.traffic, old.sample),
-        level=put(level, rows, shift.level),
-        weight=put(weight, rows, shift.worth),
-        squares=put(squares, rows, shift.worth),
-        variance=put(noise.variance, rows, old.variance),
-        seen=put(noise.seen, rows, old.seen),
-        **{name: put(each, rows) for name, each in shift.runs._asdict().items()},
+        level=replace_rows(level, rows, shift.level),
+        weight=replace_rows(weight, rows, shift.worth),
+        squares=replace_rows(squares, rows, shift.worth),
+        variance=replace_rows(noise.variance, rows, old.variance),
+        seen=replace_rows(noise.seen, rows, old.seen),
+        **{name: replace_rows(each, rows) for name, each in shift.runs._asdict().items()},
         age=np.where(shift.leapt, shift.length, old.age + counted),
-        last=put(last, rows, shares),
-        moved=put(noise.moved, rows, old.moved),
+        last=replace_rows(last, rows, shares),
+        moved=replace_rows(noise.moved, rows, old.moved),
         memory=noise.memory,
         outliers=count_outliers(old, found.z, news),
-        behind=put(behind, rows),
+        behind=replace_rows(behind, rows),
         growing=old.growing,
-        first=put(keep_first(old, shares) * scale, rows),
+        first=replace_rows(keep_first(old, shares) * scale, rows),
     )
     return find_early_leaps(known).follow_growth()
 

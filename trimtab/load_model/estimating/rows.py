@@ -35,7 +35,7 @@ def are_among(some: Keys, keys: Keys) -> Bools:
     return find_keys(some, keys)[1]
 
 
-def put(column: Floats, rows: Ints, values: Floats | None = None) -> Floats:
+def replace_rows(column: Floats, rows: Ints, values: Floats | None = None) -> Floats:
     """(m,) the column with the ``values`` (m,) of another in some ``rows``, or with zeros there.
 
     Where the rows are few, far cheaper than `np.where`.
