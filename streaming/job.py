@@ -37,7 +37,6 @@ from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
 from streaming.supervisor import tell_alive, tell_ready
 from streaming.watchdog import halt
-from streaming.working_folder import working_folder
 
 log = structlog.get_logger()
 
@@ -143,8 +142,7 @@ def run(
             )
             # Before Spark: a start that is broken off would leave its JVM behind, for ever.
             shutdown = _ended_by_signals()
-            folder = kept.enter_context(working_folder())
-            begin = partial(start_spark, settings.sized_spark(), folder, verbose=level == "debug")
+            begin = partial(start_spark, settings.sized_spark(), kept, verbose=level == "debug")
             driver = _start(settings, begin, shown, shutdown, standby)
         except InvalidConfig as error:
             print(error.told("wrong settings; nothing was started"), file=sys.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from socketserver import BaseServer
@@ -77,7 +77,7 @@ _SOCKET_DIR: Final = "spark.python.unix.domain.socket.dir"
 _OUT_OF_MEMORY: Final = 3
 """Exit code of a JVM with the option ExitOnOutOfMemoryError."""
 _END_SECONDS: Final = 5.0
-"""Wait for a JVM that closed its connections to end."""
+"""Wait for a JVM to end that closed its connections, or was told to end."""
 
 
 def spark_session(
@@ -154,6 +154,17 @@ def _silence_accumulators(session: SparkSession) -> None:
     server = cast(BaseServer, session.sparkContext._accumulatorServer)
     # socketserver prints it, and offers no other way to leave it out.
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
+
+
+def end_jvm() -> None:
+    """End Spark's JVM, if there is one, and wait until it has deleted its working files."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return
+    # It ends where its standard input does.
+    with suppress(OSError, TimeoutExpired):
+        process.stdin.close()
+        process.wait(_END_SECONDS)
 
 
 def jvm_end(error: Exception) -> str:

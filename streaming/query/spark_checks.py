@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -15,21 +15,28 @@ from streaming.failure import cause_of
 from streaming.query.checkpoint import SOURCES, check_origin, check_writable
 from streaming.query.folder import Folder
 from streaming.query.pipeline import source_of
-from streaming.query.session import spark_session
+from streaming.query.session import end_jvm, spark_session
 from streaming.readiness import NotReady
+from streaming.working_folder import working_folder
 from trimtab.wire import keys
 
 
-def start_spark(config: SparkConfig, folder: Path, *, verbose: bool = False) -> SparkSession:
-    """Start a session with its working files in ``folder``, ``verbose`` with Spark's whole log;
-    raises NotReady."""
+def start_spark(config: SparkConfig, kept: ExitStack, *, verbose: bool = False) -> SparkSession:
+    """Start a session, ``verbose`` with Spark's whole log; raises NotReady.
+
+    It has a folder for its working files. When ``kept`` closes, its JVM ends, and then the folder
+    is deleted.
+    """
+    folder = kept.enter_context(working_folder())
     try:
-        return spark_session(config, folder=folder, verbose=verbose)
+        session = spark_session(config, folder=folder, verbose=verbose)
     except (PySparkException, Py4JError, OSError) as error:
         raise NotReady(
             f"Spark does not start: {cause_of(str(error)).removesuffix('.')}; trimtab doctor says "
             "whether the JDK fits"
         ) from error
+    kept.callback(end_jvm)
+    return session
 
 
 def check_connector(spark: SparkSession, config: JobConfig) -> None:

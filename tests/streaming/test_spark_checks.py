@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 from py4j.protocol import Py4JNetworkError
@@ -24,11 +24,12 @@ from streaming.readiness import NotReady
     ],
 )
 def test_a_spark_that_does_not_start_is_told_with_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(*_: object, **__: object) -> SparkSession:
         raise error
 
     monkeypatch.setattr(spark_checks, "spark_session", fail)
-    with pytest.raises(NotReady, match=r"^Spark does not start: .*no java; trimtab doctor says "):
-        start_spark(SparkConfig(), tmp_path)
+    told = r"^Spark does not start: .*no java; trimtab doctor says "
+    with ExitStack() as kept, pytest.raises(NotReady, match=told):
+        start_spark(SparkConfig(), kept)
