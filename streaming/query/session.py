@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from contextlib import nullcontext, suppress
@@ -161,6 +162,8 @@ def end_jvm() -> None:
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return
+    # A call under way fails now, which py4j would tell with its traceback.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     # It ends where its standard input does.
     with suppress(OSError, TimeoutExpired):
         process.stdin.close()

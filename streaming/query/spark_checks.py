@@ -15,7 +15,7 @@ from streaming.failure import cause_of
 from streaming.query.checkpoint import SOURCES, check_origin, check_writable
 from streaming.query.folder import Folder
 from streaming.query.pipeline import source_of
-from streaming.query.session import end_jvm, spark_session
+from streaming.query.session import spark_session
 from streaming.readiness import NotReady
 from streaming.working_folder import working_folder
 from trimtab.wire import keys
@@ -24,19 +24,16 @@ from trimtab.wire import keys
 def start_spark(config: SparkConfig, kept: ExitStack, *, verbose: bool = False) -> SparkSession:
     """Start a session, ``verbose`` with Spark's whole log; raises NotReady.
 
-    It has a folder for its working files. When ``kept`` closes, its JVM ends, and then the folder
-    is deleted.
+    It has a folder for its working files until ``kept`` closes.
     """
     folder = kept.enter_context(working_folder())
     try:
-        session = spark_session(config, folder=folder, verbose=verbose)
+        return spark_session(config, folder=folder, verbose=verbose)
     except (PySparkException, Py4JError, OSError) as error:
         raise NotReady(
             f"Spark does not start: {cause_of(str(error)).removesuffix('.')}; trimtab doctor says "
             "whether the JDK fits"
         ) from error
-    kept.callback(end_jvm)
-    return session
 
 
 def check_connector(spark: SparkSession, config: JobConfig) -> None:
