@@ -31,7 +31,7 @@ from streaming.environment import find_unknown
 from streaming.leader.standby import Standby, StandbyOption
 from streaming.logs import LogLevelOption, configure
 from streaming.query.reports.source import warm_up
-from streaming.query.session import end_jvm, jvm_end
+from streaming.query.session import jvm_end, stop_jvm
 from streaming.query.spark_checks import check_checkpoint, check_connector, start_spark
 from streaming.readiness import NotReady
 from streaming.shutdown import FAILED, FENCED, OK, UNREACHABLE, USAGE, Shutdown
@@ -155,7 +155,7 @@ def run(
             log.info("stopped before the job ran")
             raise SystemExit(OK)
         # Before its folder is deleted: it would still write there.
-        kept.callback(end_jvm)
+        kept.callback(stop_jvm)
         raise SystemExit(driver.run())
 
 

@@ -15,7 +15,8 @@ from typing import Final
 
 import psutil
 import structlog
-from pyspark import SparkContext
+
+from streaming.query.session import jvm_process
 
 log = structlog.get_logger()
 
@@ -140,7 +141,7 @@ class SparkLoad:
 
 def _spark_cpu_s() -> float:
     """CPU time so far; 0 without a JVM."""
-    process = getattr(SparkContext._gateway, "proc", None)
+    process = jvm_process()
     total_s = 0.0
     with suppress(psutil.NoSuchProcess):
         if process is not None:
@@ -156,8 +157,7 @@ def halt(code: int) -> None:
     """End this process and its JVM now, whatever they are doing."""
     # Each thread's stack shows the cause.
     faulthandler.dump_traceback(sys.stderr)
-    gateway = SparkContext._gateway
-    process = getattr(gateway, "proc", None)
+    process = jvm_process()
     if process is not None:
         # It ends by itself when our end of its input closes, unless it hangs too. Its Python
         # workers end after it.

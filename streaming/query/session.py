@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from socketserver import BaseServer
-from subprocess import TimeoutExpired
+from subprocess import Popen, TimeoutExpired
 from tempfile import gettempdir
 from typing import Final, cast
 
@@ -103,12 +103,11 @@ def spark_session(
     package = files("streaming")
     # Read once, when the JVM starts; a running JVM keeps its settings.
     with (
-        as_file(package / "log4j2.properties") as logging,
+        as_file(package / "log4j2.properties") as log4j,
         as_file(package / "compilers.txt") as compilers,
     ):
         read = (
-            f"-Dlog4j2.configurationFile={logging.as_uri()} "
-            f'"-XX:CompilerDirectivesFile={compilers}"'
+            f'-Dlog4j2.configurationFile={log4j.as_uri()} "-XX:CompilerDirectivesFile={compilers}"'
         )
         there = "" if folder is None else f"-Djava.io.tmpdir={folder}"
         java = f"{_JVM} {there} {read} {config.conf.get(_JAVA, '')}"
@@ -157,10 +156,16 @@ def _silence_accumulators(session: SparkSession) -> None:
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
-def end_jvm() -> None:
+def jvm_process() -> Popen[bytes] | None:
+    """The process of Spark's JVM, whether it runs or has ended; None before it was started."""
+    process: Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    return process
+
+
+def stop_jvm() -> None:
     """End Spark's JVM, if there is one, and wait until it has deleted its working files."""
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is None:
+    process = jvm_process()
+    if process is None or process.stdin is None:
         return
     # A call under way fails now, which py4j would tell with its traceback.
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
@@ -172,7 +177,7 @@ def end_jvm() -> None:
 
 def jvm_end(error: Exception) -> str:
     """Why the JVM is gone, in words for the log; ``error`` is what a call to it raised."""
-    process = getattr(SparkContext._gateway, "proc", None)
+    process = jvm_process()
     try:
         code = None if process is None else process.wait(_END_SECONDS)
     except TimeoutExpired:
