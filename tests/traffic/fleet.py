@@ -124,7 +124,7 @@ class CrowdProcess:
         )
 
     def start(self) -> None:
-        self._process.start(lambda: b"{" in self._log.read_bytes(), START_S)
+        self._process.start(lambda: bool(self._statuses()), START_S)
 
     def be_quiet(self) -> None:
         """Send nothing more."""
@@ -136,9 +136,12 @@ class CrowdProcess:
 
     def status(self) -> Status:
         """What it said last."""
-        lines = self._log.read_bytes().split(b"\n")[:-1]
-        last = next(line for line in reversed(lines) if line.startswith(b"{"))
-        return msgspec.json.decode(last, type=Status)
+        return msgspec.json.decode(self._statuses()[-1], type=Status)
+
+    def _statuses(self) -> list[bytes]:
+        """All that it said; a line that is not yet written to its end is left out."""
+        whole = self._log.read_bytes().split(b"\n")[:-1]
+        return [line for line in whole if line.startswith(b"{")]
 
     def verdict(self) -> Verdict:
         """Of its diary, once it has stopped."""
