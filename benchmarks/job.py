@@ -25,9 +25,12 @@ _START_SECONDS: Final = 120.0
 
 
 class JobProcess:
-    """``with`` starts and stops it; without a trigger, batches run back to back."""
+    """``with`` starts and stops it."""
 
-    def __init__(self, stack: Stack, folder: Path, settings: str, trigger_s: float = 0.0) -> None:
+    def __init__(
+        self, stack: Stack, folder: Path, settings: str, trigger_s: float | None = 0.0
+    ) -> None:
+        """``trigger_s``: 0 runs batches back to back; None: as the job does by itself."""
         folder.mkdir()
         self.checkpoint = folder / "checkpoint"
         port = free_port()
@@ -36,7 +39,7 @@ class JobProcess:
         config.write_text(
             f"redis_url = {json.dumps(stack.redis_url)}\n"
             f"checkpoint = {json.dumps(str(self.checkpoint))}\n"
-            f"trigger_seconds = {trigger_s}\n"
+            f"{'' if trigger_s is None else f'trigger_seconds = {trigger_s}'}\n"
             f"metrics_port = {port}\n"
             f"[kafka]\nbootstrap = {json.dumps(stack.kafka_bootstrap)}\n"
             f"[spark]\njars = {json.dumps([str(jar) for jar in jars.connector_jars()])}\n"

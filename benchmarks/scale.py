@@ -9,12 +9,14 @@ A separate process sends the reports (`benchmarks.feed`), no faster than the job
 job cannot take as many as are due, the rate that it takes is its maximum. The job decides once a
 minute with trimtab's own planner, and explains its decisions. Each broker holds a lease, which the
 job watches four times a second, a quarter of them each time. Its processes (the driver's JVM and
-Python, and the Python workers) should use two thirds of two cores. Batches run back to back, so a
-batch takes the time from its timestamp to that of the next one. The time before the first round
-does not count, nor that until all records are known, nor the first minute after it, in which the
-JVM compiles. At the end, half an interval after a round, the job is killed as by kill -9 and
-started again, to measure how long it takes until it has decided the next round. Just after a round
-that would be the interval, however fast the job starts.
+Python, and the Python workers) should use two thirds of two cores. A batch begins 3 s after the
+start of the one before, which is the job's default for ten thousand brokers, or when that one has
+ended; the figures here are older, and of batches that ran back to back. What a batch takes is the
+time from its timestamp to that of the next one. The time before the first round does not count, nor
+that until all records are known, nor the first minute after it, in which the JVM compiles. At the
+end, half an interval after a round, the job is killed as by kill -9 and started again, to measure
+how long it takes until it has decided the next round. Just after a round that would be the
+interval, however fast the job starts.
 
 ``python -m benchmarks.scale CLUSTERS BROKERS SECONDS [owned]`` measures another shape, and prints
 it.
@@ -121,7 +123,7 @@ def look_at(shape: Shape, folder: Path) -> list[Figure]:
             for number in range(shape.clusters):
                 publisher.publish(records(cluster_name(number), shape.brokers))
         with (
-            JobProcess(stack, folder / "job", _settings(shape)) as job,
+            JobProcess(stack, folder / "job", _settings(shape), None) as job,
             _fed(stack, job.checkpoint, shape, folder),
         ):
             seen = _seen(job, shape)

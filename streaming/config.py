@@ -61,7 +61,7 @@ class KafkaConfig(BaseModel, extra="forbid", hide_input_in_errors=True):
     bootstrap: str = Field(default="127.0.0.1:9092", min_length=1)
     starting_offsets: Literal["earliest", "latest"] = "earliest"
     fetch_wait_ms: int = Field(default=10, ge=0, le=1000)
-    max_offsets_per_trigger: int = Field(default=2_000, gt=0)
+    max_offsets_per_trigger: int = Field(default=4_000, gt=0)
     """Most reports in a batch. Low: a backlog takes long; high: a batch takes long, and what came
     meanwhile waits for it; it may outgrow memory."""
     security: KafkaSecurity = PLAINTEXT
@@ -120,8 +120,10 @@ class JobConfig(BaseSettings):
     """A path that Spark can write: local, or one that all executors reach."""
     log_level: LogLevel = "info"
     """debug also shows what Spark, its workers and librdkafka say."""
-    trigger_seconds: float = Field(default=1.0, ge=0, le=3600)
-    """Time between batches, including empty ones; 0 runs them back to back."""
+    trigger_seconds: float | None = Field(default=None, ge=0, le=3600)
+    """Time between batches, including empty ones. None: what the fleet of `size` needs, 1 s for
+    3,000 brokers or fewer and 3 s for 10,000. Short: batches cost more CPU; 0 runs them back to
+    back; long: a command, or the repair of a lost lease, comes later."""
     metrics_port: int = Field(default=9780, ge=0, le=65535)
     """Loopback; 0 picks a free one."""
     metrics_host: str = "127.0.0.1"
@@ -143,7 +145,7 @@ class JobConfig(BaseSettings):
     clock_margin_seconds: float = Field(default=1.0, gt=0, le=60)
     """Jump of Redis's clock within a lease's time that raises doubt: the brokers' allowance."""
     size: Size = Size()
-    """The largest fleet that the job is to carry: sets its memory."""
+    """The largest fleet that the job is to carry: sets its memory and the time between batches."""
     spark: SparkConfig = SparkConfig()
     intake: dict[str, Any] = {}
     """Settings of operator ①; see IntakeSettings."""
@@ -184,6 +186,10 @@ class JobConfig(BaseSettings):
         """Spark's settings with the heap that the fleet needs, unless they name one."""
         heap = self.spark.driver_memory or self.size.heap
         return self.spark.model_copy(update={"driver_memory": heap})
+
+    def sized_trigger(self) -> float:
+        """Seconds between batches."""
+        return self.size.trigger_s if self.trigger_seconds is None else self.trigger_seconds
 
     def find_shortage(self) -> str:
         """Why this machine is too small for the fleet, and what to change; empty if it is not, or

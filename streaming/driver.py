@@ -125,7 +125,7 @@ class Driver:
             size=SizeWatch(config.size, shown),
             suspect=watcher.suspect,
         )
-        longest = config.watchdog_seconds + config.trigger_seconds
+        longest = config.watchdog_seconds + config.sized_trigger()
         looks = math.ceil(longest / LOOK_SECONDS)
         self._watchdog = Watchdog(progress, looks, self._stuck, tell_alive, SparkLoad().computing)
         self._runner = QueryRunner(config, spark, writer, self._watchdog, shutdown)

@@ -156,7 +156,7 @@ class QueryRunner:
             .outputMode("append")
             .foreachBatch(self._take)
             .option("checkpointLocation", self._config.checkpoint)
-            .trigger(processingTime=f"{round(self._config.trigger_seconds * 1000)} milliseconds")
+            .trigger(processingTime=f"{round(self._config.sized_trigger() * 1000)} milliseconds")
             .start()
         )
 

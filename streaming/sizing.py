@@ -1,4 +1,5 @@
-"""How much memory the job needs for a fleet, and whether the machine and the fleet fit.
+"""How much memory and how long batches the job needs for a fleet, and whether the machine and the
+fleet fit.
 
 heap  = 768 MiB + 4 KiB a broker + 1.6 KiB a bundle: the JVM's
 all   = 1.25 heap + 512 MiB + 2.2 KiB a bundle: the Python processes too
@@ -26,6 +27,10 @@ _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
 _CGROUP: Final = Path("/sys/fs/cgroup/memory.max")
 """A container's limit; "max" for none."""
+_TRIGGER_S: Final = 3 / 10_000
+"""Seconds between batches for each broker."""
+_SHORTEST_S: Final = 1.0
+_LONGEST_S: Final = 5.0
 
 
 class Size(BaseModel, extra="forbid"):
@@ -33,8 +38,8 @@ class Size(BaseModel, extra="forbid"):
 
     brokers: int = Field(default=1_000, gt=0, le=1_000_000)
     bundles: int = Field(default=100_000, gt=0, le=100_000_000)
-    """Brokers and bundles set the job's memory. Small: the job may run out of memory; large: it
-    takes more than it needs."""
+    """Both set the job's memory, brokers the time between batches. Small: the job may run out of
+    memory; large: it takes more than it needs, and commands come later."""
 
     @property
     def heap_mib(self) -> int:
@@ -50,6 +55,12 @@ class Size(BaseModel, extra="forbid"):
     def whole_mib(self) -> int:
         """Memory of all processes of the job together, in MiB."""
         return round(1.25 * self.heap_mib + 512 + 2.2 * _KIB * self.bundles / _MIB)
+
+    @property
+    def trigger_s(self) -> float:
+        """Seconds between batches: a batch costs as much CPU time as some hundred reports, whatever
+        it holds."""
+        return min(max(_SHORTEST_S, _TRIGGER_S * self.brokers), _LONGEST_S)
 
     def __str__(self) -> str:
         return f"{self.brokers} brokers and {self.bundles} bundles"

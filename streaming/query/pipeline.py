@@ -19,7 +19,7 @@ from trimtab.settings import Settings
 from trimtab.wire import keys
 from trimtab.wire.rows import ROW_SCHEMA, Tag
 
-_RECORDS: Final = 10
+_RECORDS: Final = 5
 """Records in a batch for each report. Fewer: a job that starts without a checkpoint knows late who
 owns what; more: a batch takes longer."""
 

@@ -43,9 +43,12 @@ _BOUNDED: Final = {
 """Bounds each message between the JVM and its workers to a few MiB. Spark's own bounds are 10,000
 reports, or snapshots of 20 kB: a driver of 1 GiB does not survive them."""
 
-_UNCHECKED: Final = {"spark.sql.shuffle.orderIndependentChecksum.enabled": "false"}
-"""Spark hashes each row that it shuffles, to find tasks that do not repeat their output. Ours do:
-it follows from the offsets that they read. The hash is a fifth of the JVM's work on reports."""
+_UNCHECKED: Final = {
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
+}
+"""Spark hashes each row that it shuffles if either is true, to find tasks that do not repeat their
+output. Ours do: it follows from the offsets that they read."""
 
 _INTERPRETED: Final = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Spark writes code for each projection that it makes, before it looks whether it has compiled the

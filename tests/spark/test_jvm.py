@@ -1,4 +1,4 @@
-"""What the driver's JVM was started with, as it says itself."""
+"""What the driver's JVM and its session were started with, as they say themselves."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def test_texts_are_compiled_by_the_second_compiler_and_all_else_by_the_first(
 
 def test_messages_to_workers_and_pages_of_state_fit_half_a_region(spark: SparkSession) -> None:
     assert int(_option(spark, "G1HeapRegionSize")) == 8 << 20
+
+
+def test_rows_that_are_shuffled_are_not_hashed(spark: SparkSession) -> None:
+    shuffled = spark.range(10).repartition(2, "id")._jdf.queryExecution().executedPlan()
+    assert len(list(shuffled.shuffleDependency().rowBasedChecksums())) == 0
 
 
 def _option(spark: SparkSession, name: str) -> str:

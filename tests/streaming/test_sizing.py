@@ -1,4 +1,5 @@
-"""The job's memory follows from the fleet's size; what does not fit is said before it fails."""
+"""The job's memory and the time between its batches follow from the fleet's size; what does not fit
+is said before it fails."""
 
 from __future__ import annotations
 
@@ -30,6 +31,22 @@ def test_a_larger_fleet_gets_more() -> None:
 def test_a_heap_that_is_named_stays() -> None:
     config = JobConfig(spark=SparkConfig(driver_memory="3g"))
     assert config.sized_spark().driver_memory == "3g"
+
+
+@pytest.mark.parametrize(
+    ("brokers", "seconds"),
+    [(100, 1.0), (3_000, 1.0), (5_000, 1.5), (10_000, 3.0), (100_000, 5.0)],
+)
+def test_batches_of_a_larger_fleet_follow_each_other_at_more_distance(
+    brokers: int, seconds: float
+) -> None:
+    assert JobConfig(size=Size(brokers=brokers)).sized_trigger() == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 10.0])
+def test_a_time_between_batches_that_is_named_stays(seconds: float) -> None:
+    config = JobConfig(size=Size(brokers=10_000), trigger_seconds=seconds)
+    assert config.sized_trigger() == seconds
 
 
 def test_a_size_without_brokers_is_refused() -> None:
