@@ -13,6 +13,7 @@ from trimtab.arrays import CPU
 from trimtab.load import COUNTED
 from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.fleet import Fleet
+from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.in_transit import send_off
 from trimtab.load_model.model import build_model
 from trimtab.load_model.observation import observe_fleet
@@ -21,6 +22,7 @@ from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.slopes import Fit, _untold, fit_slopes
 from trimtab.load_model.resources.takes import Takes, _excess, _sway, compete
 from trimtab.model import Epoch
+from trimtab.names import identities
 from trimtab.plan import Move
 from trimtab.planner import shed
 from trimtab.reasons import Reason
@@ -183,20 +185,57 @@ def learned_again(run: Run, first: int, last: int) -> tuple[Fleet, Takes]:
     return fleet, fleet.takes
 
 
+def unlearned(run: Run, leapt: np.ndarray) -> PlannerHistory:
+    """The history without needs, and with leaps of these rows of the estimates."""
+    history = run.state.histories.trimtab
+    known = history.estimates
+    leaps = LeapRecord(
+        keys=known.keys[leapt],
+        before=known.level[leapt] / 3,
+        after=known.level[leapt],
+        since_ms=np.full(len(leapt), EPOCH_MS),
+        worth=np.ones(len(leapt)),
+    )
+    return replace(history, leaps=leaps, needs=Needs())
+
+
+def test_brokers_whose_bundles_burst_from_the_first_count_with_their_average_use() -> None:
+    """What a usual broker takes is far from what these do, which carry bundles of all kinds."""
+    run = world(need__told=False)
+    learned(run, 1)
+    level, view = run.state.histories.trimtab.estimates.level, run._reports.view(EPOCH_MS)
+    hosts = view.bundles.owner[np.argsort(identities(view.bundles.names))]
+    least = [
+        rows[np.argmin(level[rows])] for rows in (np.flatnonzero(hosts == b) for b in range(12))
+    ]
+    history = unlearned(run, np.sort(least))
+    # Leaps have come back after some minutes before.
+    returned = (0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0)
+    passing = replace(history.leaps, returned=returned, at_ms=EPOCH_MS)
+    history = replace(history, leaps=passing)
+    for minute in range(1, 4):
+        view = run._reports.view(EPOCH_MS + 60_000 * minute)
+        fleet, history = observe_fleet(view, history, run.settings)
+    assert (history.needs.host < 0).all()
+    np.testing.assert_allclose(fleet.usage, run.world.levels, atol=0.02)
+
+
+def test_a_broker_that_gave_all_counts_with_what_was_learned_of_it() -> None:
+    """Its average use is still that of what it gave."""
+    run = world(need__told=False)
+    learned(run, 12)
+    given = dict.fromkeys(np.flatnonzero(run.world.owner == 0).tolist(), 1)
+    run.world.give(given, EPOCH_MS + 12 * 60_000)
+    fleet, _ = learned_again(run, 13, 16)
+    assert fleet.usage[0] == pytest.approx(run.world.levels[0], abs=0.1)
+
+
 def test_a_broker_that_taught_nothing_yet_takes_by_itself_what_others_do() -> None:
     """One of its bundles may burst, so its reports do not count: it is no emptier for that."""
     run = world()
     learned(run, 1)
-    history = run.state.histories.trimtab
-    known, least = history.estimates, int(np.argmin(history.estimates.level))
-    leap = LeapRecord(
-        keys=known.keys[[least]],
-        before=known.level[[least]] / 3,
-        after=known.level[[least]],
-        since_ms=np.array([EPOCH_MS]),
-        worth=np.ones(1),
-    )
-    history = replace(history, leaps=leap, needs=Needs())
+    level = run.state.histories.trimtab.estimates.level
+    history = unlearned(run, np.array([int(np.argmin(level))]))
     more = np.zeros((5, 1))
     more[CPU] = 25.0
     for minute in range(1, 6):
@@ -211,6 +250,11 @@ def test_a_broker_that_taught_nothing_yet_takes_by_itself_what_others_do() -> No
     assert fleet.takes is not None
     assert fleet.passing == 1
     assert (fleet.takes.shares[0] - view.brokers.resources[CPU] / 100).min() > -0.005
+    # From that it will learn.
+    hosts = view.bundles.owner[np.argsort(identities(view.bundles.names))]
+    taught = np.bincount(hosts, history.needs.host >= 0, 12) > 0
+    base = history.needs.base[0]
+    assert base[~taught].tolist() == [pytest.approx(np.median(base[taught]), rel=0.2)]
 
 
 def test_what_is_on_its_way_and_not_reported_counts_where_it_was_sent() -> None:

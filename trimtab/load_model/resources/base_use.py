@@ -13,7 +13,8 @@ import numpy as np
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load import COUNTED
 from trimtab.load_model.resources.costs import is_idle, rise
-from trimtab.load_model.resources.needs import TINY
+from trimtab.load_model.resources.known_bundles import sum_by_broker
+from trimtab.load_model.resources.needs import TINY, Needs
 from trimtab.load_model.resources.slopes import PRIOR, Fit
 from trimtab.view import Brokers
 
@@ -54,6 +55,25 @@ def free_base(base: Floats, idle: Floats, known: Bools) -> Floats:
     more = np.maximum(np.median((base - idle)[:, known], axis=1), 0.0)
     freed: Floats = np.clip(base, 0.0, more[:, None])
     return freed
+
+
+def base_of(needs: Needs, brokers: Brokers, hosts: Ints) -> Floats:
+    """(4, n) what each broker takes by itself; ``hosts``: (m,) its row, by key of its bundles.
+
+    Where its bundles have burst from the first nothing was learned of it, and what a usual broker
+    takes may be points off: then it is what average traffic leaves of average use.
+    """
+    n = len(brokers.names)
+    unknown = np.bincount(hosts, needs.host >= 0, n) == 0
+    unknown &= np.bincount(hosts, minlength=n) > 0
+    if not unknown.any():
+        return needs.base
+    average = brokers.smoothed_resources[COUNTED] / 100 * brokers.limits[COUNTED]
+    traffic = needs.slopes @ brokers.smoothed_traffic
+    base: Floats = np.where(
+        unknown, average - traffic - sum_by_broker(needs.own, hosts, n), needs.base
+    )
+    return base
 
 
 def follow_noise(past: Floats, off: Floats) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load import COUNTED
+from trimtab.load_model.resources.base_use import base_of
 from trimtab.load_model.resources.needs import Needs, weights_of
 from trimtab.load_model.resources.slopes import PRIOR
 from trimtab.names import identities
@@ -132,7 +133,8 @@ def takes_of(view: View, needs: Needs, carried: Floats, weights: WeightSettings)
     there, told = _on_brokers(view.intended, need, n), _on_brokers(view.intended, traffic, n)
     tail = np.maximum(AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
     sway, names = _sway(carried, traffic) * needs.untold, view.bundles.names
-    return Takes(needs.base + there, scale, need, doubt, tail, sway, told * scale, names)
+    used = there + base_of(needs, view.brokers, view.bundles.owner[order])
+    return Takes(used, scale, need, doubt, tail, sway, told * scale, names)
 
 
 def _on_brokers(where: Ints, taken: Floats, n: int) -> Floats:
