@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.planner.fleets import fleet_of, ground_of, keeps
+from tests.planner.plain_bands import plan_plainly
 from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.resources.takes import Takes
+from trimtab.planner.search import several
+from trimtab.planner.search.candidates import Candidates
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.floor import floor_of
-from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.ground import Band, BoardMove, Ground
+from trimtab.planner.search.levels import positions
 from trimtab.planner.search.relief import relieve_unsure
-from trimtab.planner.search.several import try_bands
+from trimtab.planner.search.several import outweigh, try_bands
 from trimtab.planner.search.standing import stand
 
 
@@ -203,3 +208,77 @@ def test_no_plan_widens_the_range_or_exceeds_the_peak_on_the_way(
     for place in range(len(steps)):
         assert usage_after(made, steps[: place + 1]).max() <= made.usage.max() + 1e-6
     assert len({step.bundle for step in steps}) == len(steps)
+
+
+def bands_of(ground: Ground, takes: Takes, width: float) -> list[Band]:
+    """Around an even spread, and below the bundle that takes most."""
+    low, high = ground.extremes(ground.fleet.usage)
+    top, even = outweigh(ground, takes)
+    mean = max(even, low)
+    tall = [Band(top - width, top)] if top > mean + width / 2 else []
+    return tall + positions(low, high, mean, width, 15)
+
+
+@example(
+    # The second is below the giant's band, where nothing fills it, and above one where it gives.
+    brokers=[[(0.9, 0.0)], [(0.03, 0.0)] * 16, [(0.1, 0.0)] * 3, *[[(0.1, 0.0)] * 4] * 6],
+    doubt=0.0,
+    sway=0.0,
+    target=0.15,
+    receives=[True] * 9,
+)
+@given(
+    brokers=st.lists(bundles, min_size=2, max_size=6).filter(any),
+    doubt=parts,
+    sway=st.sampled_from([0.0, 0.5]),
+    target=st.sampled_from([0.03, 0.05, 0.15]),
+    receives=st.lists(st.booleans(), min_size=6, max_size=6).filter(any),
+)
+def test_bands_that_share_their_first_look_are_planned_as_each_by_itself(
+    brokers: list[list[tuple[float, float]]],
+    doubt: float,
+    sway: float,
+    target: float,
+    receives: list[bool],
+) -> None:
+    made = fleet(brokers, doubt, 3 * doubt)
+    assert made.takes is not None
+    takes = replace(made.takes, sway=np.stack((made.takes.need, -made.takes.need)) * sway)
+    may = np.array(receives[: len(brokers)])
+    may[0] |= not may.any()
+    every = np.ones(len(made.size), np.bool_)
+    ground = Ground.of(replace(made, takes=takes), np.ones(len(brokers), np.bool_), every, may)
+    found = list(try_bands(ground, takes, keeps(made), target, 20_000))
+    assert found == [
+        plan_plainly(
+            ground, takes, keeps(made), bands_of(ground, takes, part * target), target / 10
+        )
+        for part in (1.0, 0.6, 2.0)
+    ]
+
+
+def test_where_no_bundle_fits_the_search_looks_once_at_each_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fleet of a few large bundles is searched every minute, and no bundle can move."""
+    looks = 0
+
+    def look(*args: Any) -> Candidates:
+        nonlocal looks
+        looks += 1
+        return Candidates(*args)
+
+    monkeypatch.setattr(several, "Candidates", look)
+    made = fleet([[(0.25, 0.05)] * 2] * 6 + [[(0.3, 0.05)] * 2] * 6)
+    assert made.takes is not None
+    first = next(try_bands(ground_of(made), made.takes, keeps(made), 0.05, 10**9))
+    assert len(first) > 10
+    assert not any(first)
+    assert 0 < looks <= len(made.usage)
+
+
+def test_the_only_broker_that_receives_gives_to_none() -> None:
+    """It is above the band once it has received."""
+    made = fleet([[(0.15, 0.0)] * 2, [(0.45, 0.0)] * 2])
+    ground = replace(ground_of(made), receivers=np.array([0]))
+    assert find_plan(ground, keeps(made), 0.05, 400_000).steps == (BoardMove(2, 1, 0),)

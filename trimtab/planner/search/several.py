@@ -3,9 +3,13 @@
 for each band, until nothing helps:
   take the broker furthest outside the band: if it is above, each of its bundles may go to one of
   the brokers with most room; if it is below, the bundles of the hottest brokers may come
-  take the move that brings the two brokers nearest to the band together, if it gains enough; what
-  it takes off the source counts for less than is believed, what it brings for as much as may be
+  take the move that brings the two brokers nearest to the band together, if it gains enough
+  (`trimtab.planner.search.candidates`)
 then undo the moves that the range does not need
+
+All bands begin with the same brokers. So until a trial has moved something, it shares what it finds
+out about a broker's moves with the others: where no band helps, as a few large bundles fit nowhere,
+the search is a single look at each broker.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.load_model.resources.takes import Takes
+from trimtab.planner.search.candidates import Candidates
 from trimtab.planner.search.ground import Band, BoardMove, Ground
 from trimtab.planner.search.levels import positions
 
@@ -42,6 +47,9 @@ _AGAIN: Final = 1
 _SURELY: Final = 1.5
 """Deviations by which the gain of a bundle's source counts as smaller. Lower: bundles whose needs
 are unknown move without effect; higher: only bundles whose needs are known well move."""
+_SHARED: Final = 1000
+"""Brokers whose first moves are shared by the trials: up to 26 kB each. Lower: a large fleet is
+looked at again for each band; higher: memory."""
 
 
 def try_bands(
@@ -53,6 +61,7 @@ def try_bands(
     # Brokers busy with different resources are all above what an even spread would be.
     mean = max(_mean(ground, takes), low)
     cost, longest = 1 + len(usage) // 100, max(effort // 10, 2 * len(usage))
+    firsts: _Firsts = {}
     count = min(max(_TRIED // max(len(ground.brokers), 1), _FEWEST), _POSITIONS)
     for part in _WIDTHS:
         width = part * target
@@ -61,7 +70,7 @@ def try_bands(
             bands.insert(0, Band(top - width, top))
         found = []
         for band in bands:
-            trial = _Trial(ground, takes, keeps)
+            trial = _Trial(ground, takes, keeps, firsts)
             effort -= cost * trial.run(band, _WORTH * target, longest)
             found.append(trial.needed())
             if effort <= 0:
@@ -95,9 +104,13 @@ def _mean(ground: Ground, takes: Takes) -> float:
     return float(even.max(initial=0.0))
 
 
+_Firsts = dict[tuple[int, bool], Candidates]
+"""A broker, and whether it is to be relieved or filled, to the moves for that at the start."""
+
+
 class _Trial:
-    def __init__(self, ground: Ground, takes: Takes, keeps: list[int]) -> None:
-        self._ground, self._takes, self._keeps = ground, takes, keeps
+    def __init__(self, ground: Ground, takes: Takes, keeps: list[int], firsts: _Firsts) -> None:
+        self._ground, self._takes, self._keeps, self._firsts = ground, takes, keeps, firsts
         self._used = takes.used.copy()
         self._tails = np.zeros_like(takes.used)
         """Sums of the squares of what came may take more at worst."""
@@ -125,10 +138,8 @@ class _Trial:
                 # Moves made room since these were set aside.
                 self._aside, again = self._out.copy(), again - 1
                 continue
-            if self._usage[worst] > band.high:
-                found = self._relieve(worst, band, worth)
-            else:
-                found = self._fill(worst, band, worth)
+            above = bool(self._usage[worst] > band.high)
+            found = self._candidates(worst, above).best(band, worth)
             if found is None:
                 self._aside[worst] = True
             else:
@@ -151,35 +162,36 @@ class _Trial:
                 del steps[step]
         return tuple(steps)
 
-    def _relieve(self, hot: int, band: Band, worth: float) -> BoardMove | None:
-        rows = self._bundles(hot)
-        if not rows.size:
-            return None
-        scale = self._takes.scale
+    def _candidates(self, broker: int, above: bool) -> Candidates:
+        """The moves that relieve the broker if it is above the band, or that fill it."""
+        make, key = self._relieving if above else self._filling, (broker, above)
+        if self._steps or (key not in self._firsts and len(self._firsts) >= _SHARED):
+            return make(broker)
+        if key not in self._firsts:
+            self._firsts[key] = make(broker)
+        return self._firsts[key]
+
+    def _relieving(self, hot: int) -> Candidates:
+        rows, scale = self._bundles(hot), self._takes.scale
         busy = int(np.argmax(self._used[:, hot] * scale[:, hot]))
         there = self._ground.receivers[self._ground.receivers != hot]
         room = self._used[busy, there] * scale[busy, there]
         some = np.concatenate((_least(self._usage[there], _OTHERS), _least(room, _OTHERS)))
-        return self._best(hot, rows, there[some], band, worth)[1]
+        return self._compare(np.full(len(rows), hot), rows, there[some])
 
-    def _fill(self, cold: int, band: Band, worth: float) -> BoardMove | None:
+    def _filling(self, cold: int) -> Candidates:
         givers = self._ground.brokers[self._ground.brokers != cold]
-        best: tuple[float, BoardMove | None] = (0.0, None)
-        for giver in givers[_least(-self._usage[givers], _OTHERS)].tolist():
-            rows = self._bundles(giver)
-            if rows.size:
-                found = self._best(giver, rows, np.array([cold]), band, worth)
-                best = max(best, found, key=lambda each: each[0])
-        return best[1]
+        givers = givers[_least(-self._usage[givers], _OTHERS)]
+        rows = [self._bundles(giver) for giver in givers.tolist()]
+        sources = np.repeat(givers, [len(each) for each in rows])
+        return self._compare(sources, np.concatenate(rows), np.array([cold]))
 
-    def _best(
-        self, source: int, rows: Ints, to: Ints, band: Band, worth: float
-    ) -> tuple[float, BoardMove | None]:
-        """What the best move of one of ``rows`` gains, and the move; None if it is not worth it."""
+    def _compare(self, sources: Ints, rows: Ints, to: Ints) -> Candidates:
+        """The moves of (k,) rows, each from its source to any of (t,) brokers."""
         takes, scale = self._takes, self._takes.scale
         need, doubt = takes.need[:, rows], takes.doubt[:, rows]
         surely = np.maximum(need - _SURELY * doubt, 0.0)
-        used, each = self._used[:, [source]], scale[:, [source]]
+        used, each = self._used[:, sources], scale[:, sources]
         left = ((used - surely) * each).max(axis=0)
         least = ((used - need - _SURELY * doubt) * each).max(axis=0)
         there, each = self._used[:, None, to], scale[:, None, to]
@@ -187,28 +199,24 @@ class _Trial:
         sway = (self._sway[:, :, None, to] + takes.sway[:, :, rows, None]).max(axis=0)
         most = ((there + need[:, :, None] + np.maximum(sway, 0.0) + tail) * each).max(axis=0)
         some = ((there + surely[:, :, None]) * each).max(axis=0)
-        before = _off(self._usage[source], self._usage[source], band)
-        before = before + _off(self._usage[to], self._usage[to], band)
-        gain = before[None, :] - _off(least, left, band)[:, None] - _off(some, most, band)
-        gain = np.where(most <= max(band.high, self._usage[source]), gain, -np.inf)
-        at, place = np.unravel_index(int(np.argmax(gain)), gain.shape)
-        if gain[at, place] <= worth:
-            return 0.0, None
-        return float(gain[at, place]), BoardMove(int(rows[at]), source, int(to[place]))
+        before = (self._usage[sources], self._usage[to])
+        return Candidates(rows, sources, to, before, (least, left), (some, most))
 
     def _bundles(self, broker: int) -> Ints:
         """Rows that the broker may give, the largest if there are many."""
-        rows = self._left.get(broker)
-        if rows is None:
-            ground = self._ground
-            rows = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
-            self._left[broker] = rows
+        rows = self._held(broker)
         if len(rows) <= self._keeps[broker]:
             return rows[:0]
         if len(rows) > _BUNDLES:
             size = (self._takes.need[:, rows] * self._takes.scale[:, [broker]]).max(axis=0)
             rows = rows[_least(-size, _BUNDLES)]
         return rows
+
+    def _held(self, broker: int) -> Ints:
+        """Rows of the broker's bundles that may move and have not."""
+        ground = self._ground
+        start = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
+        return self._left.get(broker, start)
 
     def _move(self, step: BoardMove) -> None:
         row, source, to = step
@@ -220,14 +228,9 @@ class _Trial:
         for broker in (source, to):
             self._usage[broker] = (self._used[:, broker] * takes.scale[:, broker]).max()
             self._aside[broker] = False
-        self._left[source] = self._left[source][self._left[source] != row]
+        held = self._held(source)
+        self._left[source] = held[held != row]
         self._steps.append(step)
-
-
-def _off(low: Floats, high: Floats, band: Band) -> Floats:
-    """How far brokers of usage ``low`` to ``high`` are outside the band."""
-    off: Floats = np.maximum(np.maximum(high - band.high, band.low - low), 0.0)
-    return off
 
 
 def _least(values: Floats, count: int) -> Ints:
