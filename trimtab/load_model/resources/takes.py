@@ -11,6 +11,7 @@ import numpy as np
 from trimtab.arrays import Floats, Ints
 from trimtab.load import COUNTED
 from trimtab.load_model.resources.base_use import base_of
+from trimtab.load_model.resources.known_bundles import sum_by_broker
 from trimtab.load_model.resources.needs import Needs, weights_of
 from trimtab.load_model.resources.slopes import PRIOR
 from trimtab.names import identities
@@ -130,16 +131,11 @@ def takes_of(view: View, needs: Needs, carried: Floats, weights: WeightSettings)
     doubt = np.sqrt(unsure * needs.spread[:, None]) * weights_of(view.bundles)
     # What only a sum tells may be another bundle's.
     doubt = np.maximum(doubt, unsure * np.maximum(own, 0.0))
-    there, told = _on_brokers(view.intended, need, n), _on_brokers(view.intended, traffic, n)
+    there, told = sum_by_broker(need, view.intended, n), sum_by_broker(traffic, view.intended, n)
     tail = np.maximum(AT_WORST * doubt, unsure * _excess(own, view.bundles.owner, n))
     sway, names = _sway(carried, traffic) * needs.untold, view.bundles.names
     used = there + base_of(needs, view.brokers, view.bundles.owner[order])
     return Takes(used, scale, need, doubt, tail, sway, told * scale, names)
-
-
-def _on_brokers(where: Ints, taken: Floats, n: int) -> Floats:
-    """(r, n) what the bundles on each broker take together."""
-    return np.array([np.bincount(where, column, n) for column in taken])
 
 
 def _sway(carried: Floats, taken: Floats) -> Floats:
@@ -162,7 +158,7 @@ def _excess(own: Floats, hosts: Ints, n: int) -> Floats:
     """
     unusual = own - own.mean(axis=1, keepdims=True) if own.size else own
     # Not its own part, which it is believed to take anyway.
-    excess: Floats = np.maximum(_on_brokers(hosts, unusual, n)[:, hosts] - unusual, 0.0)
+    excess: Floats = np.maximum(sum_by_broker(unusual, hosts, n)[:, hosts] - unusual, 0.0)
     return excess
 
 
