@@ -164,12 +164,13 @@ class _Trial:
 
     def _candidates(self, broker: int, above: bool) -> Candidates:
         """The moves that relieve the broker if it is above the band, or that fill it."""
-        make, key = self._relieving if above else self._filling, (broker, above)
-        if self._steps or (key not in self._firsts and len(self._firsts) >= _SHARED):
-            return make(broker)
-        if key not in self._firsts:
-            self._firsts[key] = make(broker)
-        return self._firsts[key]
+        key, first = (broker, above), not self._steps
+        if first and key in self._firsts:
+            return self._firsts[key]
+        found = self._relieving(broker) if above else self._filling(broker)
+        if first and len(self._firsts) < _SHARED:
+            self._firsts[key] = found
+        return found
 
     def _relieving(self, hot: int) -> Candidates:
         rows, scale = self._bundles(hot), self._takes.scale
