@@ -36,10 +36,11 @@ class JobProcess:
         port = free_port()
         self._url = f"http://{LOOPBACK}:{port}/metrics"
         config = folder / "job.toml"
+        trigger = "" if trigger_s is None else f"trigger_seconds = {trigger_s}\n"
         config.write_text(
             f"redis_url = {json.dumps(stack.redis_url)}\n"
             f"checkpoint = {json.dumps(str(self.checkpoint))}\n"
-            f"{'' if trigger_s is None else f'trigger_seconds = {trigger_s}'}\n"
+            f"{trigger}"
             f"metrics_port = {port}\n"
             f"[kafka]\nbootstrap = {json.dumps(stack.kafka_bootstrap)}\n"
             f"[spark]\njars = {json.dumps([str(jar) for jar in jars.connector_jars()])}\n"

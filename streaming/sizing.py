@@ -1,5 +1,5 @@
-"""How much memory and how long batches the job needs for a fleet, and whether the machine and the
-fleet fit.
+"""How much memory the job needs for a fleet, how often it begins a batch, and whether the machine
+and the fleet fit.
 
 heap  = 768 MiB + 4 KiB a broker + 1.6 KiB a bundle: the JVM's
 all   = 1.25 heap + 512 MiB + 2.2 KiB a bundle: the Python processes too
@@ -28,9 +28,11 @@ _MIB: Final = 1024 * _KIB
 _CGROUP: Final = Path("/sys/fs/cgroup/memory.max")
 """A container's limit; "max" for none."""
 _TRIGGER_S: Final = 3 / 10_000
-"""Seconds between batches for each broker."""
+"""Seconds between batches for each broker. Lower: batches cost more CPU; higher: commands come
+later."""
 _SHORTEST_S: Final = 1.0
 _LONGEST_S: Final = 5.0
+"""Bounds of the time between batches."""
 
 
 class Size(BaseModel, extra="forbid"):

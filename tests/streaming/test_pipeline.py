@@ -6,7 +6,7 @@ from streaming.config import KafkaConfig
 from streaming.query.pipeline import for_records, source_of
 
 
-def test_a_batch_hx_records_as_reports() -> None:
+def test_a_batch_has_five_times_as_many_records_as_reports() -> None:
     source = source_of(KafkaConfig(max_offsets_per_trigger=7))
     assert source.max_offsets == 7
     assert for_records(source).max_offsets == 35
