@@ -15,7 +15,7 @@ from tests.planner.plain_bands import plan_plainly
 from trimtab.arrays import Floats
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.resources.takes import Takes
-from trimtab.planner.search import several
+from trimtab.planner.search import several_board
 from trimtab.planner.search.candidates import Candidates
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.floor import floor_of
@@ -268,7 +268,7 @@ def test_where_no_bundle_fits_the_search_looks_once_at_each_broker(
         looks += 1
         return Candidates(*args)
 
-    monkeypatch.setattr(several, "Candidates", look)
+    monkeypatch.setattr(several_board, "Candidates", look)
     made = fleet([[(0.25, 0.05)] * 2] * 6 + [[(0.3, 0.05)] * 2] * 6)
     assert made.takes is not None
     first = next(try_bands(ground_of(made), made.takes, keeps(made), 0.05, 10**9))

@@ -24,6 +24,7 @@ from trimtab.load_model.resources.takes import Takes
 from trimtab.planner.search.candidates import Candidates
 from trimtab.planner.search.ground import Band, BoardMove, Ground
 from trimtab.planner.search.levels import positions
+from trimtab.planner.search.several_board import SeveralBoard
 
 _POSITIONS: Final = 15
 """Positions of each band. Lower: a plan with fewer moves is missed; higher: effort. Of 18 plans for
@@ -44,9 +45,6 @@ _WORTH: Final = 0.1
 """What a move must gain, in targets. Lower: moves for little; higher: the range stays wider."""
 _AGAIN: Final = 1
 """How often all brokers that no move helped are tried again."""
-_SURELY: Final = 1.5
-"""Deviations by which the gain of a bundle's source counts as smaller. Lower: bundles whose needs
-are unknown move without effect; higher: only bundles whose needs are known well move."""
 _SHARED: Final = 1000
 """Brokers whose first moves are shared by the trials: up to 26 kB each. Lower: a large fleet is
 looked at again for each band; higher: memory."""
@@ -72,7 +70,7 @@ def try_bands(
         for band in bands:
             trial = _Trial(ground, takes, keeps, firsts)
             effort -= cost * trial.run(band, _WORTH * target, longest)
-            found.append(trial.needed())
+            found.append(trial.board.needed())
             if effort <= 0:
                 break
         yield found
@@ -111,17 +109,10 @@ _Firsts = dict[tuple[int, bool], Candidates]
 class _Trial:
     def __init__(self, ground: Ground, takes: Takes, keeps: list[int], firsts: _Firsts) -> None:
         self._ground, self._takes, self._keeps, self._firsts = ground, takes, keeps, firsts
-        self._used = takes.used.copy()
-        self._tails = np.zeros_like(takes.used)
-        """Sums of the squares of what came may take more at worst."""
-        self._sway = np.zeros((2, *takes.used.shape))
-        """Sums of what came takes more if only messages cost, or only bytes."""
-        self._usage = ground.fleet.usage.copy()
-        self._left: dict[int, Ints] = {}
-        self._steps: list[BoardMove] = []
-        self._receives = np.zeros(len(self._usage), np.bool_)
+        self.board = SeveralBoard(ground, takes)
+        self._receives = np.zeros(len(ground.fleet.usage), np.bool_)
         self._receives[ground.receivers] = True
-        self._out = np.ones(len(self._usage), np.bool_)
+        self._out = np.ones_like(self._receives)
         self._out[ground.brokers] = False
         self._aside = self._out.copy()
 
@@ -129,42 +120,27 @@ class _Trial:
         """Move until nothing helps; returns the effort."""
         again = _AGAIN
         for effort in range(most):
-            off = np.where(self._receives, band.low - self._usage, -np.inf)
-            off = np.where(self._aside, -np.inf, np.maximum(self._usage - band.high, off))
+            off = np.where(self._receives, band.low - self.board.usage, -np.inf)
+            off = np.where(self._aside, -np.inf, np.maximum(self.board.usage - band.high, off))
             worst = int(np.argmax(off))
             if off[worst] <= worth:
-                if not again or not self._steps:
+                if not again or not self.board.steps:
                     return effort
                 # Moves made room since these were set aside.
                 self._aside, again = self._out.copy(), again - 1
                 continue
-            above = bool(self._usage[worst] > band.high)
+            above = bool(self.board.usage[worst] > band.high)
             found = self._candidates(worst, above).best(band, worth)
             if found is None:
                 self._aside[worst] = True
             else:
-                self._move(found)
+                self.board.move(found)
+                self._aside[[found.source, found.destination]] = False
         return most
-
-    def needed(self) -> tuple[BoardMove, ...]:
-        """The steps, without those that can be undone and leave the range as it is."""
-        takes, steps = self._takes, dict.fromkeys(self._steps)
-        low, high = self._ground.extremes(self._usage)
-        size = [float((takes.need[:, s.bundle] * takes.scale[:, s.source]).max()) for s in steps]
-        for _, step in sorted(zip(size, self._steps, strict=True)):
-            need = takes.need[:, step.bundle]
-            back = self._used[:, step.source] + need
-            gone = self._used[:, step.destination] - need
-            up = float((back * takes.scale[:, step.source]).max())
-            down = float((gone * takes.scale[:, step.destination]).max())
-            if up <= high and down >= low:
-                self._used[:, step.source], self._used[:, step.destination] = back, gone
-                del steps[step]
-        return tuple(steps)
 
     def _candidates(self, broker: int, above: bool) -> Candidates:
         """The moves that relieve the broker if it is above the band, or that fill it."""
-        key, first = (broker, above), not self._steps
+        key, first = (broker, above), not self.board.steps
         if first and key in self._firsts:
             return self._firsts[key]
         found = self._relieving(broker) if above else self._filling(broker)
@@ -174,64 +150,28 @@ class _Trial:
 
     def _relieving(self, hot: int) -> Candidates:
         rows, scale = self._bundles(hot), self._takes.scale
-        busy = int(np.argmax(self._used[:, hot] * scale[:, hot]))
+        busy = int(np.argmax(self.board.used[:, hot] * scale[:, hot]))
         there = self._ground.receivers[self._ground.receivers != hot]
-        room = self._used[busy, there] * scale[busy, there]
-        some = np.concatenate((_least(self._usage[there], _OTHERS), _least(room, _OTHERS)))
-        return self._compare(np.full(len(rows), hot), rows, there[some])
+        room = self.board.used[busy, there] * scale[busy, there]
+        some = np.concatenate((_least(self.board.usage[there], _OTHERS), _least(room, _OTHERS)))
+        return self.board.compare(np.full(len(rows), hot), rows, there[some])
 
     def _filling(self, cold: int) -> Candidates:
         givers = self._ground.brokers[self._ground.brokers != cold]
-        givers = givers[_least(-self._usage[givers], _OTHERS)]
+        givers = givers[_least(-self.board.usage[givers], _OTHERS)]
         rows = [self._bundles(giver) for giver in givers.tolist()]
         sources = np.repeat(givers, [len(each) for each in rows])
-        return self._compare(sources, np.concatenate(rows), np.array([cold]))
-
-    def _compare(self, sources: Ints, rows: Ints, to: Ints) -> Candidates:
-        """The moves of (k,) rows, each from its source to any of (t,) brokers."""
-        takes, scale = self._takes, self._takes.scale
-        need, doubt = takes.need[:, rows], takes.doubt[:, rows]
-        surely = np.maximum(need - _SURELY * doubt, 0.0)
-        used, each = self._used[:, sources], scale[:, sources]
-        left = ((used - surely) * each).max(axis=0)
-        least = ((used - need - _SURELY * doubt) * each).max(axis=0)
-        there, each = self._used[:, None, to], scale[:, None, to]
-        tail = np.sqrt(self._tails[:, None, to] + (takes.tail[:, rows] ** 2)[:, :, None])
-        sway = (self._sway[:, :, None, to] + takes.sway[:, :, rows, None]).max(axis=0)
-        most = ((there + need[:, :, None] + np.maximum(sway, 0.0) + tail) * each).max(axis=0)
-        some = ((there + surely[:, :, None]) * each).max(axis=0)
-        before = (self._usage[sources], self._usage[to])
-        return Candidates(rows, sources, to, before, (least, left), (some, most))
+        return self.board.compare(sources, np.concatenate(rows), np.array([cold]))
 
     def _bundles(self, broker: int) -> Ints:
         """Rows that the broker may give, the largest if there are many."""
-        rows = self._held(broker)
+        rows = self.board.held(broker)
         if len(rows) <= self._keeps[broker]:
             return rows[:0]
         if len(rows) > _BUNDLES:
             size = (self._takes.need[:, rows] * self._takes.scale[:, [broker]]).max(axis=0)
             rows = rows[_least(-size, _BUNDLES)]
         return rows
-
-    def _held(self, broker: int) -> Ints:
-        """Rows of the broker's bundles that may move and have not."""
-        ground = self._ground
-        start = ground.order[ground.ends[broker] : ground.ends[broker + 1]]
-        return self._left.get(broker, start)
-
-    def _move(self, step: BoardMove) -> None:
-        row, source, to = step
-        takes = self._takes
-        self._used[:, source] -= takes.need[:, row]
-        self._used[:, to] += takes.need[:, row]
-        self._tails[:, to] += takes.tail[:, row] ** 2
-        self._sway[:, :, to] += takes.sway[:, :, row]
-        for broker in (source, to):
-            self._usage[broker] = (self._used[:, broker] * takes.scale[:, broker]).max()
-            self._aside[broker] = False
-        held = self._held(source)
-        self._left[source] = held[held != row]
-        self._steps.append(step)
 
 
 def _least(values: Floats, count: int) -> Ints:
