@@ -11,6 +11,7 @@ from trimtab.load_model.bursts import (
     Hosts,
     find_largest,
     leave_out_bursts,
+    make_limited_room,
     make_no_room,
 )
 from trimtab.settings import Settings
@@ -89,6 +90,29 @@ def test_a_broker_gives_nothing_for_what_is_gone() -> None:
     """What fell may have been a burst that was there from the first, and may come back if not."""
     full, with_it = np.array([0.3, 0.55, 0.6, 0.4]), np.array([0.8, 0.7, 0.6, 0.4])
     np.testing.assert_allclose(make_no_room(with_it, full), [0.5, 0.55, 0.6, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("full", "counted"),
+    [
+        pytest.param(0.5, 0.2, id="it could take all that it lacks of the mean, 0.2"),
+        pytest.param(0.7, 0.3, id="with 0.1 more it would near overload"),
+        pytest.param(0.9, 0.4, id="it is near overload as it is"),
+        pytest.param(0.2, 0.2, id="it has no burst"),
+    ],
+)
+def test_a_burst_that_passes_makes_no_more_room_than_is_left_below_overload(
+    full: float, counted: float
+) -> None:
+    usage = np.array([0.2, 0.6, 0.4])
+    room = make_limited_room(usage, np.array([full, 0.9, 0.4]), 0.8)
+    np.testing.assert_allclose(room, [counted, 0.6, 0.4])
+
+
+def test_brokers_without_bursts_count_as_they_are_in_a_fleet_near_overload() -> None:
+    usage = np.array([0.7, 0.95])
+    np.testing.assert_allclose(make_limited_room(usage, usage, 0.8), usage)
+    assert not make_limited_room(np.zeros(0), np.zeros(0), 0.8).size
 
 
 def test_the_largest_of_a_broker_counts_and_none_of_an_empty_one() -> None:

@@ -114,3 +114,19 @@ def test_a_tenant_that_fell_rests_unless_it_was_in_a_burst(leaps: LeapRecord, re
 def test_a_burst_that_will_pass_is_answered_near_overload(factor: float, limited: bool) -> None:
     seen = after({0: factor}, PASSING, 2)
     assert seen.limit == (seen.near_overload if limited else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "usage"),
+    [
+        pytest.param(8.0, 0.2, id="its broker is half empty with the burst"),
+        pytest.param(31.0, 0.2675, id="it may take 0.0075 until it is near overload with it"),
+    ],
+)
+def test_a_broker_is_filled_beside_its_burst_no_further_than_near_overload(
+    factor: float, usage: float
+) -> None:
+    """Without the burst it lacks 0.075 of the mean."""
+    seen = after({0: factor}, PASSING, 2)
+    assert seen.passing == 1
+    assert seen.usage[0] == pytest.approx(usage)

@@ -6,8 +6,10 @@ its size before, unless its broker
 - stands out from all others, while little is known of this fleet's leaps: one bundle that gets hot
   for good is dealt with at once
 A burst that is left out keeps its broker from giving. While little is known of leaps it makes no
-room either: what comes in its place would be too much if it lasts. Nor does a broker give for what
-a bundle had before it fell.
+room either: what comes in its place would be too much if it lasts. Once leaps are known to pass, a
+broker is filled beside its bursts no further than near overload with them: filled beyond, it would
+be relieved in the next round, and filled again in the one after. Nor does a broker give for what a
+bundle had before it fell.
 """
 
 from __future__ import annotations
@@ -76,6 +78,17 @@ def make_no_room(usage: Floats, full: Floats) -> Floats:
     mean = np.where(calm, usage, 0.0).sum(axis=-1, keepdims=True) / np.maximum(count, 1)
     mean = np.where(count, mean, full.mean(axis=-1, keepdims=True))
     return count_nearer(usage, full, mean)
+
+
+def make_limited_room(usage: Floats, full: Floats, near_overload: float) -> Floats:
+    """(..., n) ``usage`` without leaps that are known to pass; or more, up to the mean, so that a
+    broker that is filled to the mean is not ``near_overload`` with them, at ``full``."""
+    if not full.size:
+        return usage
+    mean = usage.mean(axis=-1, keepdims=True)
+    least = np.minimum(full - np.maximum(near_overload - mean, 0.0), mean)
+    limited: Floats = np.where(full > usage + _SAME, np.maximum(usage, least), usage)
+    return limited
 
 
 def find_largest(of: Floats, where: Ints, n: int) -> Floats:

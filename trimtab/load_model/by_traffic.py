@@ -78,6 +78,7 @@ def predict_by_traffic(
         counted=size,
         # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
         full=level if leaps_last else np.minimum(size, level),
+        bursting=level if passing.any() and not leaps_last else None,
         before=size * falls[view.bundles.namespace] if resting else None,
         slack=find_slack(settings, unrest_of(history, view.now_ms)),
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Floats
-from trimtab.load_model.bursts import Hosts, find_near_overload, make_no_room
+from trimtab.load_model.bursts import Hosts, find_near_overload, make_limited_room, make_no_room
 from trimtab.load_model.falls import leave_out_fallen
 from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.takes import Takes, spread_traffic, takes_of
@@ -21,6 +21,8 @@ class Sizes(NamedTuple):
     counted: Floats
     full: Floats
     """With all leaps; where leaps are known to pass, with falls alone."""
+    bursting: Floats | None
+    """With all leaps, where some are left out and known to pass; else None."""
     before: Floats | None
     """Before their namespaces' falls; None if nothing fell."""
     slack: float
@@ -29,13 +31,14 @@ class Sizes(NamedTuple):
 
 def find_usage(sizes: Sizes, hosts: Hosts, settings: Settings) -> Floats:
     """(n,) usage that counts, where traffic alone tells what bundles add to a broker."""
-    usage = hosts.usage(sizes.counted)
+    usage, limit = hosts.usage(sizes.counted), find_near_overload(settings)
     if sizes.full is not sizes.counted:
         usage = make_no_room(usage, hosts.usage(sizes.full))
+    if sizes.bursting is not None:
+        usage = make_limited_room(usage, hosts.usage(sizes.bursting), limit)
     if sizes.before is None:
         return usage
-    before = hosts.usage(sizes.before)
-    return leave_out_fallen(usage, before, sizes.slack, find_near_overload(settings))
+    return leave_out_fallen(usage, hosts.usage(sizes.before), sizes.slack, limit)
 
 
 def find_takes(
@@ -46,16 +49,20 @@ def find_takes(
     def of(size: Floats) -> Takes | None:
         return takes_of(view, needs, spread_traffic(view.bundles, size * whole), settings.weights)
 
-    takes, full = of(sizes.counted), None
+    takes, full, bursting = of(sizes.counted), None, None
     if takes is None:
         return None
+    limit = find_near_overload(settings)
     if not np.array_equal(sizes.counted, sizes.full):
         full = of(sizes.full)
     if full is not None:
         takes = takes.at_least(make_no_room(takes.shares, full.shares))
+    if sizes.bursting is not None:
+        bursting = of(sizes.bursting)
+    if bursting is not None:
+        takes = takes.at_least(make_limited_room(takes.shares, bursting.shares, limit))
     if sizes.before is None:
         return takes
     fell = spread_traffic(view.bundles, (sizes.before - sizes.counted) * whole)
     before = takes.shares_with(needs.slopes @ fell, view.intended)
-    limit = find_near_overload(settings)
     return takes.at_least(leave_out_fallen(takes.shares, before, sizes.slack, limit))
