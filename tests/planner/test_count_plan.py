@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.planner.views import carrying
+from tests.planner.views import carrying, later
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.count_plan import count_plan
 from trimtab.planner.outlook import look_ahead
@@ -28,3 +28,19 @@ def test_a_plan_counts_by_what_it_answers(struck: int, limit: float, counted: fl
     outlook, history = look_ahead(SKEWED, PlannerHistory(), Settings())
     outlook = replace(outlook, fleet=replace(outlook.fleet, struck=struck, limit=limit))
     assert count_plan(outlook, [BoardMove(0, 0, 1)], history).unrest == counted
+
+
+@pytest.mark.parametrize(
+    ("limit", "counted"),
+    [
+        pytest.param(0.8, 0.0, id="a relief balances nothing: what follows goes on with it"),
+        pytest.param(0.0, 1.0, id="any other plan corrects the one before it"),
+    ],
+)
+def test_a_plan_within_the_cool_down_of_a_relief_continues_it(limit: float, counted: float) -> None:
+    outlook, history = look_ahead(SKEWED, PlannerHistory(), Settings())
+    relieving = replace(outlook, fleet=replace(outlook.fleet, limit=limit))
+    history = replace(count_plan(relieving, [BoardMove(0, 0, 1)], history), unrest=0.0)
+    later_outlook, history = look_ahead(later(SKEWED, 1), history, Settings())
+    steps = [BoardMove(row, 0, 1) for row in range(1, 4)]
+    assert count_plan(later_outlook, steps, history).unrest == counted

@@ -85,7 +85,8 @@ class PlannerHistory:
     """What namespaces carried of late at their highest."""
     cut: bool = False
     """Whether the last plan was unfinished: cut short by its effort or by what may move now, or
-    made while several bundles leapt together, whose new levels were hardly known."""
+    made while several bundles leapt together, whose new levels were hardly known, or one that only
+    relieved a broker near overload."""
     misses: int = 0
     """Plans of late whose outcome missed the forecast; a hit halves the number."""
 

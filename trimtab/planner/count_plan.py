@@ -24,7 +24,7 @@ def count_plan(
         moves=len(balancing),
         answered=_find_answered_part(outlook, balancing, history),
         provisional=fleet.growing or bool(fleet.hidden.any()),
-        cut=draft.cut or fleet.struck > 0 or len(draft.steps) >= most,
+        cut=draft.cut or fleet.struck > 0 or fleet.limit > 0 or len(draft.steps) >= most,
     )
     return note_plan(history, made, outlook.unrest, settings, now_ms)
 
