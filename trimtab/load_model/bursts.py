@@ -87,7 +87,7 @@ def make_limited_room(usage: Floats, full: Floats, near_overload: float) -> Floa
         return usage
     mean = usage.mean(axis=-1, keepdims=True)
     least = np.minimum(full - np.maximum(near_overload - mean, 0.0), mean)
-    limited: Floats = np.where(full > usage + _SAME, np.maximum(usage, least), usage)
+    limited: Floats = np.maximum(usage, least)
     return limited
 
 

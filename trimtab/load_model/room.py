@@ -49,17 +49,13 @@ def find_takes(
     def of(size: Floats) -> Takes | None:
         return takes_of(view, needs, spread_traffic(view.bundles, size * whole), settings.weights)
 
-    takes, full, bursting = of(sizes.counted), None, None
+    takes = of(sizes.counted)
     if takes is None:
         return None
     limit = find_near_overload(settings)
-    if not np.array_equal(sizes.counted, sizes.full):
-        full = of(sizes.full)
-    if full is not None:
+    if not np.array_equal(sizes.counted, sizes.full) and (full := of(sizes.full)) is not None:
         takes = takes.at_least(make_no_room(takes.shares, full.shares))
-    if sizes.bursting is not None:
-        bursting = of(sizes.bursting)
-    if bursting is not None:
+    if sizes.bursting is not None and (bursting := of(sizes.bursting)) is not None:
         takes = takes.at_least(make_limited_room(takes.shares, bursting.shares, limit))
     if sizes.before is None:
         return takes
