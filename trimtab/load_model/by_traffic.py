@@ -17,6 +17,7 @@ from trimtab.load_model.falls import Carried, Highs, find_falls, follow_highs, i
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.passing_use import find_doubted
+from trimtab.load_model.reported_use import find_missing, read_reports
 from trimtab.load_model.resources.own_use import leave_out_doubted
 from trimtab.load_model.room import Sizes, find_usage
 from trimtab.load_model.traffic_cost import cost_of
@@ -56,8 +57,13 @@ def predict_by_traffic(
     level = estimates.current[at]
     # For bundles that no broker reports now the share is known, but not the traffic.
     whole = float(bundles.traffic.sum()) / max(float(level.sum()), TINY)
-    hosts = _find_hosts(view, bundles, history, (level, whole), settings)
-    gain, where, n = hosts.gain, hosts.where, len(hosts.gain)
+    brokers, where, n = view.brokers, view.intended, len(view.brokers.names)
+    gain = np.maximum(whole * cost_of(brokers, history), TINY)
+    rest = np.array([history.unexplained[name] for name in brokers.names])
+    reports = read_reports(history, brokers, settings)
+    missing = find_missing(Hosts(rest, gain, view.bundles.owner).usage(level), reports)
+    hosts = Hosts(rest + missing + gain * bundles.arriving, gain, where)
+    hosts = _leave_out_own(hosts, level, find_doubted(brokers, history, settings))
     leaps_last = leaps.wait_s == 0 and not expected.common
     chance = (estimates.chance if leaps_last else estimates.spread)[at]
     highs, falls, growing = _follow_falls(
@@ -76,6 +82,7 @@ def predict_by_traffic(
     size = np.where(passing, expected.level[at], level) if passing.any() else level
     sizes = Sizes(
         counted=size,
+        leapt=level,
         # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
         full=level if leaps_last else np.minimum(size, level),
         bursting=level if passing.any() and not leaps_last else None,
@@ -86,7 +93,7 @@ def predict_by_traffic(
     hidden = hidden_part * np.where(passing, 0.0, size) if hidden_part else np.zeros(0)
     near_overload = find_near_overload(settings)
     fleet = Fleet(
-        usage=find_usage(sizes, hosts, settings),
+        usage=find_usage(sizes, hosts, reports, settings),
         gain=gain,
         size=size,
         where=where,
@@ -101,6 +108,7 @@ def predict_by_traffic(
         passing=int(np.count_nonzero(passing)),
         resting=resting,
         growing=growing and leaps_last,
+        as_reported=int(np.count_nonzero(missing)),
     )
     return fleet, sizes, highs
 
@@ -118,19 +126,7 @@ def _follow_falls(
     return highs, find_falls(highs, carried), is_growing(highs, carried)
 
 
-def _find_hosts(
-    view: View,
-    bundles: Reported,
-    history: PlannerHistory,
-    sizes: tuple[Floats, float],
-    settings: Settings,
-) -> Hosts:
-    """The brokers and what will be there; ``sizes``: (m,) those of the bundles, and the bytes/s of
-    a size of 1."""
-    brokers, (size, whole) = view.brokers, sizes
-    gain = np.maximum(whole * cost_of(brokers, history), TINY)
-    rest = np.array([history.unexplained[name] for name in brokers.names])
-    doubted = find_doubted(brokers, history, rest, settings)
-    hosts = Hosts(rest + gain * bundles.arriving, gain, view.intended)
+def _leave_out_own(hosts: Hosts, size: Floats, doubted: Floats) -> Hosts:
+    """The brokers without what may pass of their own use, (n,) ``doubted``."""
     usage = hosts.usage(size)
     return hosts._replace(rest=hosts.rest + leave_out_doubted(usage, doubted) - usage)

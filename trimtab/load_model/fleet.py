@@ -59,6 +59,9 @@ class Fleet:
     busy: int = 0
     """Brokers that are busier than their bundles explain, or less busy, and count as before, as
     that may pass."""
+    as_reported: int = 0
+    """Brokers that count as they report, as what is known of their bundles clearly says otherwise
+    (`trimtab.load_model.reported_use`)."""
     filling: bool = False
     """Whether a large part of the brokers has just come."""
     takes: Takes | None = None

@@ -29,6 +29,24 @@ class Foreseen(NamedTuple):
     variance: float
 
 
+class Hosted(NamedTuple):
+    """What is known of a broker with the bundles that it has
+    (`trimtab.load_model.reported_use`)."""
+
+    checksum: int
+    """The sum of their keys."""
+    seen_ms: int
+    """Its newest report."""
+    newest: float
+    """The usage in that report."""
+    least: float
+    """The least usage that it reported with these bundles; 0 until its reports tell of them."""
+    changed_ms: int = 0
+    """When a bundle last came or went; 0 if that was not seen."""
+    stirs: float = 0.0
+    """Variance of its usage from one report to the next."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlannerHistory:
     """The planner's memory; replaced each round, never changed.
@@ -89,6 +107,7 @@ class PlannerHistory:
     relieved a broker near overload."""
     misses: int = 0
     """Plans of late whose outcome missed the forecast; a hit halves the number."""
+    hosted: dict[str, Hosted] = field(default_factory=dict)
 
     @property
     def known_since_ms(self) -> int:
@@ -106,4 +125,5 @@ class PlannerHistory:
             corrections={},
             foreseen={},
             misses=0,
+            hosted={},
         )

@@ -22,6 +22,7 @@ from trimtab.load_model.in_transit import find_arriving
 from trimtab.load_model.lineage import drop_ancestors, hand_down_leaps
 from trimtab.load_model.odds import bound
 from trimtab.load_model.passing_use import leave_out_own
+from trimtab.load_model.reported_use import note_hosted
 from trimtab.load_model.resources.excess import count_held
 from trimtab.load_model.resources.expect_reports import ByKey
 from trimtab.load_model.resources.learn_needs import Terms, learn_needs
@@ -47,7 +48,8 @@ def observe_fleet(
         if takes is not None:
             takes = leave_out_own(takes, view.brokers, history, settings)
             takes = takes.joined_by(bundles.arriving / max(float(sizes.full.sum()), TINY))
-            fleet = replace(fleet, usage=takes.usage, takes=takes, busy=count_held(needs.spells))
+            busy = count_held(needs.spells)
+            fleet = replace(fleet, usage=takes.usage, takes=takes, busy=busy, as_reported=0)
     elif len(needs.keys):
         needs = Needs(spells=needs.spells)
     foreseen = _foresee(view.brokers.names, fleet)
@@ -75,9 +77,9 @@ def _count_reports(
     """The history with the levels and leaps of bundles and the costs of brokers after the view's
     reports, and what is then known of the bundles."""
     names, brokers, now_ms = view.bundles.names, view.brokers, view.now_ms
-    keys = identities(names)
-    order = np.argsort(keys)
-    keys, traffic = keys[order], traffic_of(view.bundles.stats)
+    by_row = identities(names)
+    order = np.argsort(by_row)
+    keys, traffic = by_row[order], traffic_of(view.bundles.stats)
     reported_ms = brokers.reported_ms[view.bundles.owner]
     samples = Samples(keys, traffic[order], reported_ms[order], view.bundles.namespace[order])
     known = drop_ancestors(past.estimates, names, keys, order)
@@ -88,7 +90,8 @@ def _count_reports(
     leaps = record_leaps(leaps, known, estimates, now_ms, past.known_since_ms)
     # Plans for another set of brokers are no reason to leave this one as it is.
     unrest = past.unrest if past.foreseen.keys() == set(brokers.names) else 0.0
-    history = replace(past, estimates=estimates, leaps=leaps, unrest=unrest)
+    hosted = note_hosted(past.hosted, view, by_row, settings)
+    history = replace(past, estimates=estimates, leaps=leaps, unrest=unrest, hosted=hosted)
     history = learn_costs(brokers, history, settings)
     expected = expect_levels(leaps, estimates, now_ms, history.known_since_ms)
     arriving = find_arriving(history.sent, brokers.names, keys, estimates, now_ms)

@@ -27,12 +27,11 @@ def leave_out_own(
     return takes.at_least(leave_out_unexplained(takes.shares, takes.explained, part, kind))
 
 
-def find_doubted(
-    brokers: Brokers, history: PlannerHistory, rest: Floats, settings: Settings
-) -> Floats:
-    """(n,) what may pass of the ``rest`` that traffic does not explain: nothing of what a finished
-    plan showed, nor near overload."""
-    own = rest - np.array([history.ahead.get(name, 0.0) for name in brokers.names])
+def find_doubted(brokers: Brokers, history: PlannerHistory, settings: Settings) -> Floats:
+    """(n,) what may pass of what traffic does not explain: nothing of what a finished plan showed,
+    nor near overload."""
+    unexplained, ahead = history.unexplained, history.ahead
+    own = np.array([unexplained[name] - ahead.get(name, 0.0) for name in brokers.names])
     part = _find_doubted_part(brokers, history, settings)
     return part * find_unusual(own, kinds(brokers.limits)[1])
 

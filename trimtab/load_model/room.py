@@ -9,6 +9,7 @@ import numpy as np
 from trimtab.arrays import Floats
 from trimtab.load_model.bursts import Hosts, find_near_overload, make_limited_room, make_no_room
 from trimtab.load_model.falls import leave_out_fallen
+from trimtab.load_model.reported_use import Reports, bound_without_leaps
 from trimtab.load_model.resources.needs import Needs
 from trimtab.load_model.resources.takes import Takes, spread_traffic, takes_of
 from trimtab.settings import Settings
@@ -19,8 +20,10 @@ class Sizes(NamedTuple):
     """(m,) sizes of the bundles."""
 
     counted: Floats
+    leapt: Floats
+    """With all leaps."""
     full: Floats
-    """With all leaps; where leaps are known to pass, with falls alone."""
+    """The same; where leaps are known to pass, with falls alone."""
     bursting: Floats | None
     """With all leaps, where some are left out and known to pass; else None."""
     before: Floats | None
@@ -29,9 +32,11 @@ class Sizes(NamedTuple):
     """How far a broker may count from its usage because of falls."""
 
 
-def find_usage(sizes: Sizes, hosts: Hosts, settings: Settings) -> Floats:
+def find_usage(sizes: Sizes, hosts: Hosts, reports: Reports, settings: Settings) -> Floats:
     """(n,) usage that counts, where traffic alone tells what bundles add to a broker."""
     usage, limit = hosts.usage(sizes.counted), find_near_overload(settings)
+    if sizes.leapt is not sizes.counted:
+        usage = bound_without_leaps(usage, hosts.usage(sizes.leapt), reports)
     if sizes.full is not sizes.counted:
         usage = make_no_room(usage, hosts.usage(sizes.full))
     if sizes.bursting is not None:

@@ -238,6 +238,9 @@ class PoolAccount:
             told += (
                 f"; {some} with a use that no bundle explains count as before because that may pass"
             )
+        if fleet.as_reported:
+            some = format_count(fleet.as_reported, "broker")
+            told += f"; {some} count as they report, because their traffic says clearly otherwise"
         return told
 
     @property
@@ -279,6 +282,7 @@ class PoolAccount:
             "unrest": self._outlook.unrest,
             "passing": self._outlook.fleet.passing,
             "busy": self._outlook.fleet.busy,
+            "as_reported": self._outlook.fleet.as_reported,
             "misses": self._scene.after.histories.trimtab.misses,
             "leapt": self._outlook.fleet.struck,
         }
