@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tests.planner.views import carrying, later
+from tests.planner.views import INTERVAL_MS, carrying, later
+from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
 from trimtab.load_model.history import PlannerHistory
 from trimtab.planner.count_plan import count_plan
 from trimtab.planner.outlook import look_ahead
@@ -44,3 +46,30 @@ def test_a_plan_within_the_cool_down_of_a_relief_continues_it(limit: float, coun
     later_outlook, history = look_ahead(later(SKEWED, 1), history, Settings())
     steps = [BoardMove(row, 0, 1) for row in range(1, 4)]
     assert count_plan(later_outlook, steps, history).unrest == counted
+
+
+@pytest.mark.parametrize(
+    ("bundles", "counted"),
+    [
+        pytest.param(20, 0.0, id="an event that the last plan knew"),
+        pytest.param(0, 1.0, id="none"),
+    ],
+)
+def test_a_plan_that_goes_on_with_an_event_counts_with_the_first(
+    bundles: int, counted: float
+) -> None:
+    """They leapt 45 minutes ago, and the last plan was made a minute later."""
+    outlook, history = look_ahead(SKEWED, PlannerHistory(), Settings())
+    now_ms = SKEWED.now_ms
+    keys, since_ms = (
+        np.arange(bundles, dtype=np.uint64),
+        np.full(bundles, now_ms - 45 * INTERVAL_MS),
+    )
+    levels = np.full(bundles, 0.001), np.full(bundles, 0.003)
+    history = replace(
+        history,
+        leaps=open_leaps(LeapRecord(), keys, levels, since_ms),
+        planned_ms=now_ms - 44 * INTERVAL_MS,
+        since_ms=dict.fromkeys(SKEWED.brokers.names, now_ms - 200 * INTERVAL_MS),
+    )
+    assert count_plan(outlook, [BoardMove(0, 0, 1)], history).unrest == counted

@@ -2,9 +2,10 @@
 
 counted  = 1 for a plan that begins after the last one's cool-down, less the part of it that answers
            steps
-answered = all of it in an event, or if it relieves a broker near overload; else what the plan takes
-           from brokers up to what leaps brought there since the last plan, as a part of all that it
-           takes; or what it brings, if that is more
+answered = all of it in an event, or where it goes on with the answer to one
+           (`trimtab.load_model.event_answers`), or if it relieves a broker near overload; else what
+           the plan takes from brokers up to what leaps brought there since the last plan, as a part
+           of all that it takes; or what it brings, if that is more
 A wave, noise that lasts, and tenants that grow and fall bring brokers apart without any leap. Where
 now one bundle steps and now another, each plan is right, and none is a reason to leave the next one
 out. Only leaps that are believed count, in a fleet whose leaps last. Nor is an event a swing: while

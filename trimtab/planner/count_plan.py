@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trimtab.load_model.event_answers import continues_answer
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.wariness import Made, find_answered_part, note_plan
 from trimtab.plan import MOST_AT_ONCE
@@ -34,11 +35,14 @@ def _find_answered_part(
 ) -> float:
     """The part of the plan that answers steps of bundles.
 
-    An event is no swing, neither when it comes nor when it passes; and a broker near overload is
-    relieved however wide a range is accepted.
+    An event is no swing, neither when it comes nor when it passes, and what goes on with the answer
+    to one is not counted again; and a broker near overload is relieved however wide a range is
+    accepted.
     """
     fleet, view = outlook.fleet, outlook.draft.view
     if fleet.struck or fleet.limit:
+        return 1.0
+    if continues_answer(history, outlook.draft.settings, view.now_ms):
         return 1.0
     brought = np.zeros(len(fleet.usage))
     for step in steps:

@@ -72,10 +72,16 @@ def find_first_ends(record: LeapRecord, now_ms: int, since_ms: int) -> Bools:
 def are_in_event(record: LeapRecord, watched_s: float) -> Bools:
     """(k,) whether each open leap began with more others in its direction than come so close by
     chance, or soon after such leaps: where bursts overlap, some end as others begin."""
-    in_event = np.zeros(len(record.keys), np.bool_)
+    return find_events(record.since_ms, record.up, watched_s)
+
+
+def find_events(began_ms: Ints, up: Bools, watched_s: float) -> Bools:
+    """(k,) whether each leap is part of an event, as `are_in_event` says, of all that ``began``
+    while the fleet was watched; ``up``: in which direction."""
+    in_event = np.zeros(len(up), np.bool_)
     times = (watched_s - _UNFOUND_S) / CLOSE_S - 1.0
-    for alike in (record.up, ~record.up):
-        in_event[alike] = _find_events(record.since_ms[alike], times)
+    for alike in (up, ~up):
+        in_event[alike] = _find_events(began_ms[alike], times)
     return in_event
 
 

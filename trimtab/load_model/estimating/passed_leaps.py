@@ -52,6 +52,12 @@ class PassedLeaps:
             for name in PassedLeaps.__dataclass_fields__
         )
 
+    @property
+    def began_ms(self) -> Ints:
+        """(k,) when each began."""
+        began_ms: Ints = self.at_ms - np.abs(1000.0 * self.lasted_s).astype(np.int64)
+        return began_ms
+
     def lasted_of(self, keys: Keys, up: Bools) -> Floats:
         """(k,) how long (s) the last leap in the same direction lasted; 0 if none came back."""
         at, here = find_keys(keys, self.keys)
@@ -63,7 +69,7 @@ class PassedLeaps:
     def lasted_beside(self, up: Bools, since_ms: Ints) -> Floats:
         """(k,) how long (s) leaps lasted on average that began together with each, in the same
         direction; 0 unless three came back, which are no chance, and not few of them all."""
-        lasted_s, began_ms = np.abs(self.lasted_s), self.at_ms - np.abs(1000.0 * self.lasted_s)
+        lasted_s, began_ms = np.abs(self.lasted_s), self.began_ms
         beside = np.zeros(len(up))
         for mine, theirs in ((up, self.lasted_s > 0), (~up, self.lasted_s < 0)):
             at = since_ms[mine]
