@@ -142,6 +142,22 @@ def test_what_no_noise_explains_is_acted_on_before_anything_was_reported_twice()
     assert told.figures["accepted"] == pytest.approx(0.05)
 
 
+def test_brokers_that_count_as_they_report_where_counters_err() -> None:
+    """All are at 50 %, and one of seven bundles reads 0 in each report."""
+
+    def misread(minute: int) -> View:
+        carried = [0.0 if (row + minute) % 7 == 0 else 17 * MB for row in range(24)]
+        parts = [carried[3 * row : 3 * row + 3] for row in range(8)]
+        return cluster(
+            **{f"b{row}": Broker(0.5, throughputs(*part)) for row, part in enumerate(parts)}
+        )
+
+    told = explain(scenes_of([misread(minute) for minute in range(12)], PLANNER)[-1], "b0")
+    assert told.rule in {Rest.IN_RANGE, Rest.WITHIN_NOISE}
+    assert "count as they report, because their traffic says clearly otherwise" in told.why
+    assert told.figures["as_reported"] > 0
+
+
 def test_a_broker_that_is_cold_as_its_tenant_rests() -> None:
     """It is at 42 % where the others are at 50; the range that counts is less."""
     falls = [0.5] * 40 + [0.5 - 0.004 * step for step in range(20)] + [0.42] * 10
