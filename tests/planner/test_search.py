@@ -11,6 +11,7 @@ from hypothesis import given
 
 from tests.planner.brute import ALIKE, best
 from tests.planner.fleets import (
+    EFFORT,
     Carried,
     fleet_of,
     fleets,
@@ -24,7 +25,7 @@ from tests.support.examples import examples
 from trimtab.load_model.fleet import Fleet
 from trimtab.planner.search.fewest_moves import find_plan
 from trimtab.planner.search.floor import floor_of
-from trimtab.planner.search.ground import BoardMove
+from trimtab.planner.search.ground import BoardMove, Ground
 from trimtab.planner.search.order import order_moves
 from trimtab.planner.search.trial import Trial
 
@@ -136,6 +137,28 @@ def test_who_may_not_receive_is_given_nothing() -> None:
     ground = ground_of(fleet).of(fleet, everybody, np.ones(8, np.bool_), receives)
     found = find_plan(ground, keeps(fleet), 0.05, 400_000)
     assert [step.destination for step in found.steps] == [2, 2]
+
+
+def test_who_may_not_receive_does_not_become_the_coldest() -> None:
+    """To fill the third broker from the second, which is between the others, would leave a range of
+    0.4 where it was 0.3."""
+    fleet = Carried([[0.6], [0.2, 0.2], [0.15, 0.15]]).fleet
+    everybody, receives = np.ones(3, np.bool_), np.array([True, False, True])
+    ground = Ground.of(fleet, everybody, np.ones(5, np.bool_), receives)
+    assert find_plan(ground, keeps(fleet), 0.05, 400_000).steps == ()
+
+
+def test_no_plan_widens_the_range_whoever_may_receive() -> None:
+    """Of these fleets two are planned so if a broker that only gives never counts as coldest."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        n = int(rng.integers(3, 6))
+        size = rng.lognormal(0, 0.8, int(rng.integers(n, 3 * n)))
+        fleet = fleet_of(size * 0.5 * n / size.sum(), rng.integers(0, n, len(size)), np.ones(n))
+        receives = rng.random(n) < 0.7
+        ground = Ground.of(fleet, np.ones(n, np.bool_), fleet.movable, receives)
+        after = usage_after(fleet, find_plan(ground, keeps(fleet), 0.1, EFFORT).steps)
+        assert np.ptp(after) <= np.ptp(fleet.usage) + 1e-8
 
 
 def test_departures_come_before_the_arrivals_they_make_room_for() -> None:

@@ -23,6 +23,8 @@ _OTHERS: Final = 4
 """Brokers that are tried at the other end of a move; the same trade-off."""
 _BUNDLES: Final = 12
 """Bundles of a broker that are tried, largest first; the same trade-off."""
+_EPSILON: Final = 1e-9
+"""Tolerance for rounding: a broker to which as much came as it gave did not give."""
 
 
 class _State(NamedTuple):
@@ -75,9 +77,10 @@ class _Search:
         self.first = _State(fleet.usage[self._brokers], (), np.inf)
 
     def range(self, usage: Floats) -> float:
-        """The range of all brokers, including those that do not take part."""
+        """The range of all brokers, including those that do not take part (`Ground.extremes`)."""
         high = max(usage.max(), self._most)
-        return float(high - min(usage[self._receives].min(initial=high), self._least))
+        counts = self._receives | (usage < self.first.usage - _EPSILON)
+        return float(high - min(usage[counts].min(initial=high), self._least))
 
     def steps(self, state: _State) -> tuple[BoardMove, ...]:
         """The state's moves in rows of the view."""

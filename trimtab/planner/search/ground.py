@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.fleet import Fleet
+
+_EPSILON: Final = 1e-9
+"""Usage by which rounding may differ: a broker whose move was undone is as busy as at the start."""
 
 
 class BoardMove(NamedTuple):
@@ -97,10 +100,16 @@ class Ground:
         return {}
 
     def extremes(self, usage: Floats) -> tuple[float, float]:
-        """Least and greatest ``usage`` (n,) of the brokers that take part; the least only of
-        receivers: an idle broker that may not receive does not count."""
-        high = float(usage[self.brokers].max(initial=-np.inf))
-        return min(float(usage[self.receivers].min(initial=np.inf)), high), high
+        """Least and greatest ``usage`` (n,) of the brokers that take part. The least is that of
+        receivers, and of brokers that gave: an idle broker that may not receive does not count, but
+        a plan that fills the coldest receiver from one makes another coldest broker."""
+        taking = usage[self.brokers]
+        high = float(taking.max(initial=-np.inf))
+        low = float(usage[self.receivers].min(initial=np.inf))
+        if len(self.receivers) < len(self.brokers):
+            gave = taking < self.fleet.usage[self.brokers] - _EPSILON
+            low = float(taking.min(initial=low, where=gave))
+        return min(low, high), high
 
     @property
     def held(self) -> Bools:
