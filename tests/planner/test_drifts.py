@@ -114,3 +114,27 @@ def test_few_bundles_tell_nothing() -> None:
 
 def test_bundles_of_which_no_sample_is_new_tell_nothing() -> None:
     assert drift(noise() + 0.2 * FIRST, ~FIRST) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("factor", "later"),
+    [
+        pytest.param([1.0] + [3.0] * 60, 1, id="nothing is known of their noise"),
+        pytest.param([1.0] * 15 + [1 / 3] + [3.0] * 60, 16, id="nor of that of new bundles"),
+    ],
+)
+def test_tenants_that_all_leap_are_followed(factor: list[float], later: int) -> None:
+    """No sample then tells of noise. Of two tenants with half of the load each, one gets three
+    times as busy, and the other gets idle by as much. The last bundle of each comes ``later``."""
+    tenant, known = np.arange(14, dtype=np.int32) % 2, Estimates()
+    for minute, each in enumerate(factor, 1):
+        here = np.arange(14 if minute >= later else 12)
+        samples = Samples(
+            keys=here.astype(np.uint64),
+            traffic=np.array([each, 1 / each])[tenant[here]] * (1.0 + 0.01 * np.cos(minute * here)),
+            at_ms=np.full(len(here), 60_000 * minute, np.int64),
+            namespace=tenant[here],
+        )
+        known = follow_samples(known, samples, HALF_LIFE_S, bound(len(here), 60.0, 1.0))
+    assert known.level[tenant == 0].sum() == pytest.approx(0.9, abs=0.05)
+    assert known.level.sum() == pytest.approx(1.0, abs=0.05)

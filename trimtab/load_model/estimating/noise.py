@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load_model.estimating.estimates import Estimates
+from trimtab.load_model.estimating.estimates import UNKNOWN, Estimates
 from trimtab.load_model.estimating.noise_memory import (
     PRIOR,
     STEADY,
@@ -56,13 +56,27 @@ def learn_noise(old: Estimates, residual: Floats, earlier: Floats, news: Bools) 
     # While a level shift is likely, the samples say nothing of the noise.
     news = news & (np.maximum(old.up, old.down) <= FAR - DRIFT)
     if not news.any():
-        return Noise(old.variance, old.moved, old.memory, old.seen)
+        return _untaught(old)
     # The level has errors too.
     spread = np.sqrt(1.0 + old.squares / np.maximum(old.weight, 1.0) ** 2)
     variance = _pooled(old.variance, old.seen, residual / spread, news)
     moved = _pooled(old.moved, old.seen, (residual - earlier) / math.sqrt(2.0), news)
     seen = np.where(news, np.minimum(old.seen + 1, _SAMPLES), old.seen)
     return Noise(variance, moved, find_memory(variance, moved, seen, old.weight), seen)
+
+
+def _untaught(old: Estimates) -> Noise:
+    """The noise after samples that say nothing of it. If all namespaces leap, bundles of which
+    nothing is known yet are judged, too: by the fleet's noise, as far as that is known."""
+    known, unknown = old.seen > 0, (old.seen == 0) & ~old.unsampled
+    if not unknown.any():
+        return Noise(old.variance, old.moved, old.memory, old.seen)
+
+    def fill(square: Floats) -> Floats:
+        usual = float(np.median(square[known])) if known.any() else UNKNOWN
+        return np.where(unknown, usual, square)
+
+    return Noise(fill(old.variance), fill(old.moved), old.memory, old.seen)
 
 
 def _pooled(old: Floats, seen: Floats, deviating: Floats, news: Bools) -> Floats:
