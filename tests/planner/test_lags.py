@@ -88,3 +88,12 @@ def test_a_state_from_before_growth_was_followed_is_read() -> None:
     del stored["behind"], stored["growing"]
     again = unpack(msgspec.msgpack.encode(stored), Estimates)
     np.testing.assert_array_equal(again.current, again.level)
+
+
+def test_what_began_with_nothing_counts_no_more_than_it_carries() -> None:
+    """Counters of a fifth of the bundles read 0 at first, as those of brokers that just started."""
+    known, begun = Estimates(), np.arange(BUNDLES) >= BUNDLES // 5
+    for minute, each in enumerate(noise(0.0, 8), 1):
+        traffic = np.where(begun | (minute > 1), np.exp(each), 1e-12)
+        known = follow(known, np.log(traffic), minute)
+        assert known.current[~begun].sum() < 0.21

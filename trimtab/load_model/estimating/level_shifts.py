@@ -59,6 +59,9 @@ def add_sample(
     scale = _scale(old.level, shares, news & ~shifted) if shifted.any() else 1.0
     level = old.level * scale
     beyond = (believed.shares + found.tiny) / (level + found.tiny) - 1.0
+    # A sample is no more than so many times the average that it is part of: what began with nothing
+    # lags behind by no more.
+    beyond = np.minimum(beyond, weight - 1.0)
     # A young average has not had the time to lag: behind begins at 0, and takes a half-life.
     behind = old.behind + np.where(news, (1.0 - fading) * (beyond - old.behind), 0.0)
     level = np.where(counted, level + (believed.shares - level) / weight, level)
