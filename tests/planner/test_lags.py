@@ -97,3 +97,13 @@ def test_what_began_with_nothing_counts_no_more_than_it_carries() -> None:
         traffic = np.where(begun | (minute > 1), np.exp(each), 1e-12)
         known = follow(known, np.log(traffic), minute)
         assert known.current[~begun].sum() < 0.21
+
+
+@pytest.mark.parametrize("part", [0.6, 0.9])
+def test_what_began_with_nothing_makes_no_other_larger(part: float) -> None:
+    """If most bundles did, the others did not get busier by as much: they were all there was."""
+    known, begun = Estimates(), np.arange(BUNDLES) >= part * BUNDLES
+    for minute, each in enumerate(noise(0.0, 8), 1):
+        traffic = np.where(begun | (minute > 1), np.exp(each / 10), 1e-12)
+        known = follow(known, np.log(traffic), minute)
+        assert known.current.sum() == pytest.approx(1.0, abs=0.05)

@@ -1,6 +1,6 @@
 """Classify each bundle's new sample: chance, or a level shift.
 
-residual = log(sample / level), less the median residual of the fleet
+residual = log(sample / level), less the median residual of all bundles that carried and carry load
 z        = (residual - memory * residual of the last sample) / its standard deviation: a CUSUM needs
            residuals that are independent of each other (prewhitening, Box and Jenkins 1976)
 level    = average of the samples, a sample's weight halving each half-life; where outliers are
@@ -105,7 +105,7 @@ class _Compared(NamedTuple):
     before: Floats
     residual: Floats
     common: float
-    """What was taken off all residuals: the fleet's median."""
+    """What was taken off all residuals: their median, where there was and is load."""
     noise: Noise
     z: Floats
     outlying: Outlying
@@ -118,7 +118,9 @@ def _compare(
     before = find_level_before_run(old) * old.growth
     before = np.where(fresh, shares, before)
     residual = np.log((shares + tiny) / (before + tiny))
-    common = float(np.median(residual[news])) if news.any() else 0.0
+    # What carried nothing, or carries nothing now, tells of no change that all have in common.
+    told = news & (before > tiny) & (shares > tiny)
+    common = float(np.median(residual[told])) if told.any() else 0.0
     residual -= common
     noisy = news
     if samples.namespace is not None and news.any():
