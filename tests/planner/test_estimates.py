@@ -376,7 +376,15 @@ def test_whatever_is_reported_the_estimates_are_sound(given: list[Round]) -> Non
         if sum(reported.values()) > 0:
             places, there = locate_keys(known, np.array(sorted(reported), np.uint64))
             assert there.all()
-            assert (known.weight[places] > 0).all()
+            carries = np.array([reported[key] > 0 for key in sorted(reported)])
+            assert (known.weight[places[carries]] > 0).all()
+
+
+def test_counters_of_a_new_bundle_that_read_0_are_not_believed_at_once() -> None:
+    """Brokers that have just started report so. Three minutes later it is idle."""
+    assert after([{0: 0.0, 1: 1.0}, {0: 1.0, 1: 1.0}]).level.tolist() == [0.5, 0.5]
+    for minutes in range(1, 6):
+        assert bool(after([{0: 0.0, 1: 1.0}] * minutes).weight[0] > 0) == (minutes > 3)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, unique=True), st.integers(1, 5))

@@ -31,12 +31,13 @@ class Reporting:
         self._it: Cluster = cluster(PLANNER)
         self._it.receive([change_row(name, owner) for name, owner in OWNER.items()], 0)
 
-    def round(self, number: int, **cpu: float) -> RoundRecord:
-        """Both report, and a minute's round is held."""
+    def round(self, number: int, rate: float = 100.0, **cpu: float) -> RoundRecord:
+        """Both report, and a minute's round is held; ``rate``: what each bundle of ``b`` has."""
         at, rows = 60 * number, []
         for name, percent in cpu.items():
             broker = f"{name}:1"
-            mine = {each: 100.0 for each, owner in OWNER.items() if owner == broker}
+            each_has = rate if name == "b" else 100.0
+            mine = {each: each_has for each, owner in OWNER.items() if owner == broker}
             news = arrival(number, report(mine, percent), seconds=at)
             told, _ = fold(self._snapshots.get(broker), broker, [news], self._intake)
             assert told is not None
@@ -62,6 +63,14 @@ def test_what_stays_so_is_acted_on() -> None:
     for number in range(1, 31):
         reporting.round(number, a=50.0, b=50.0)
     assert any(reporting.round(number, a=90.0, b=50.0).moves for number in range(31, 91))
+
+
+def test_a_broker_whose_counters_begin_to_count_later_than_it_reports_is_judged_alike() -> None:
+    """It has just started. Its first reports tell what it uses, and no traffic that explains it."""
+    reporting = Reporting(IntakeSettings())
+    for number in range(1, 31):
+        rate = 100.0 if number > 2 else 0.0
+        assert reporting.round(number, rate, a=50.0, b=50.0).moves == ()
 
 
 def test_the_record_of_a_round_shows_the_average() -> None:

@@ -65,6 +65,24 @@ def test_smoothed_figures_lose_half_of_the_difference_each_half_life() -> None:
     assert told.smoothed[CPU] == pytest.approx(60.0)
 
 
+def test_smoothed_figures_begin_with_the_first_traffic() -> None:
+    """An average of what a broker used while its counters read 0 tells nothing of its traffic."""
+    told = after(
+        arrival(1, report({bundle(0): 0.0}, cpu=80.0), seconds=0),
+        arrival(2, report({bundle(0): 9.0}, cpu=40.0), seconds=10),
+    )
+    assert (told.smoothed[CPU], told.smoothed[5 + RATE_IN]) == (40.0, 9.0)
+
+
+def test_bundles_are_taken_with_the_first_traffic() -> None:
+    told = after(
+        arrival(1, report({bundle(0): 0.0}), seconds=0),
+        arrival(2, report({bundle(0): 9.0}), seconds=10),
+        settings=IntakeSettings(sample_interval=60.0),
+    )
+    assert told.stats[RATE_IN].tolist() == [9.0]
+
+
 def test_time_does_not_run_backwards_in_an_average() -> None:
     told = after(
         arrival(1, report({}, cpu=80.0), seconds=10), arrival(2, report({}, cpu=40.0), seconds=5)

@@ -3,9 +3,11 @@
 fold(snapshot, reports):
   order the batch's reports by (session, sequence); for each:
     count and drop a duplicate or an older one, unless the newer session has been silent
-    take its resources, traffic and totals; decay the smoothed figures by the time since the last
-    once per interval, or if it has other bundles, take its bundles' statistics and counts; once
-      per interval, and only from changed data, add a sample to the bundle averages
+    take its resources, traffic and totals; decay the smoothed figures by the time since the last,
+      or begin them with the first report of traffic
+    once per interval, or if it has other bundles or the last one had no traffic, take its bundles'
+      statistics and counts; once per interval, and only from changed data, add a sample to the
+      bundle averages
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ def _advance(
     # A report reordered by the network may have been appended before the known one: time must not
     # run backwards in an average.
     appended = arrival.appended_ms if old is None else max(arrival.appended_ms, old.appended_ms)
-    if old is not None:
+    if old is not None and not _begins_to_count(old, report):
         elapsed = (appended - old.appended_ms) / 1000
         figures = averages.decay(old.smoothed, figures, elapsed, settings.half_life)
     silent = old if report.heartbeat else None
@@ -166,13 +168,20 @@ def _advance(
     )
 
 
+def _begins_to_count(old: Latest, report: LoadReport) -> bool:
+    """Whether traffic is reported for the first time. A broker that has just started reports what
+    it uses before its counters count: averages of both would not belong together."""
+    return bool(report.traffic.any()) and not old.smoothed[len(report.resources[0]) :].any()
+
+
 def _must_take(old: Latest, new: Latest, settings: IntakeSettings) -> bool:
-    """Whether a report has other bundles than the last, their averages are due for a sample, or
-    their statistics would be too old by the next report."""
+    """Whether a report has other bundles than the last, or counts traffic and the last did not, or
+    their averages are due for a sample, or their statistics would be too old by the next report."""
     interval_ms = settings.sample_interval * 1000
     next_ms = 2 * new.appended_ms - old.appended_ms
-    return (
+    return bool(
         new.bundles != old.bundles
+        or (new.traffic.any() and not old.traffic.any())
         or new.appended_ms - old.sampled_ms >= interval_ms
         or next_ms - old.taken_ms > _OLDEST * interval_ms
     )

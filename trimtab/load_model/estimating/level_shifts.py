@@ -31,6 +31,10 @@ from trimtab.load_model.odds import TOGETHER, bound_in_event, together
 _RECENT_MS: Final = 60_000
 """A sample equal to the last one counts only after this time: brokers repeat a statistic until they
 refresh it (Pulsar every 60 s)."""
+_COUNTING_MS: Final = 180_000
+"""For how long counters of a new bundle may read 0 before that is believed: they are refreshed
+every 60 s. Shorter: brokers that have just started seem to be idle; longer: a bundle that was idle
+seems to be new."""
 _TINY: Final = 1e-3
 """A part of the average share, added to each share: changes of bundles below it hardly count."""
 _NOTHING: Final = 1e-9
@@ -43,9 +47,10 @@ def add_sample(
     """Add a sample of each bundle; (m,) ``shares`` are the samples' parts of the fleet's traffic,
     ``half_life`` is in seconds."""
     fresh, elapsed_ms = old.unsampled, samples.at_ms - old.at_ms
+    begins = fresh & ((samples.traffic > 0) | (elapsed_ms >= _COUNTING_MS))
     repeated = (samples.traffic == old.sample) & (elapsed_ms < _RECENT_MS)
     news = (elapsed_ms > 0) & ~repeated & ~fresh
-    counted = news | fresh
+    counted = news | begins
     if not counted.any():
         return old
     found = _compare(old, samples, shares, fresh, news)
@@ -64,7 +69,7 @@ def add_sample(
     beyond = np.minimum(beyond, weight - 1.0)
     # A young average has not had the time to lag: behind begins at 0, and takes a half-life.
     behind = old.behind + np.where(news, (1.0 - fading) * (beyond - old.behind), 0.0)
-    level = np.where(counted, level + (believed.shares - level) / weight, level)
+    level = np.where(counted, level + (believed.shares - level) / np.maximum(weight, 1.0), level)
     last = np.where(counted, shares * np.exp(-found.common), old.last) * scale
     known = Estimates(
         keys=old.keys,
