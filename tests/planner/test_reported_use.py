@@ -252,9 +252,8 @@ def test_an_even_fleet_whose_counters_err_is_left_alone(left: float, competing: 
 
 @pytest.mark.parametrize("competing", [False, True])
 def test_what_is_on_its_way_is_no_longer_on_its_broker(competing: bool) -> None:
-    for _, view, past, fleet in watch(even(competing=competing), minutes=20):
+    for _, view, past, fleet in watch(even(competing=competing), minutes=19):
         intended = view.intended.copy()
         intended[1] = 1
         moved, _ = observe_fleet(replace(view, intended=intended), past, Settings())
-        assert moved.usage[0] < fleet.usage[0] + 0.001
-    assert moved.usage[0] < fleet.usage[0] - 0.05
+        assert moved.usage[0] < fleet.usage[0] - 0.05
