@@ -22,7 +22,7 @@ from trimtab.load_model.in_transit import find_arriving
 from trimtab.load_model.lineage import drop_ancestors, hand_down_leaps
 from trimtab.load_model.odds import bound
 from trimtab.load_model.passing_use import leave_out_own
-from trimtab.load_model.reported_use import find_missing_shares, note_hosted, read_reports
+from trimtab.load_model.reported_use import note_hosted
 from trimtab.load_model.resources.excess import count_held
 from trimtab.load_model.resources.expect_reports import ByKey
 from trimtab.load_model.resources.learn_needs import Terms, learn_needs
@@ -46,18 +46,10 @@ def observe_fleet(
         needs = _learn_needs(view, bundles, history, settings)
         takes = find_takes(view, needs, sizes, fleet.whole, settings)
         if takes is not None:
-            reports = read_reports(history, view.brokers, settings)
-            missing = find_missing_shares(takes, view, reports, settings)
-            takes = takes.at_least(takes.shares + missing)
             takes = leave_out_own(takes, view.brokers, history, settings)
             takes = takes.joined_by(bundles.arriving / max(float(sizes.full.sum()), TINY))
-            fleet = replace(
-                fleet,
-                usage=takes.usage,
-                takes=takes,
-                busy=count_held(needs.spells),
-                as_reported=int(np.count_nonzero(missing.any(axis=0))),
-            )
+            busy = count_held(needs.spells)
+            fleet = replace(fleet, usage=takes.usage, takes=takes, busy=busy, as_reported=0)
     elif len(needs.keys):
         needs = Needs(spells=needs.spells)
     foreseen = _foresee(view.brokers.names, fleet)

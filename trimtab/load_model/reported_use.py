@@ -24,11 +24,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Floats
-from trimtab.load import COUNTED, usage
+from trimtab.load import usage
 from trimtab.load_model.bursts import find_near_overload
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.history import Hosted, PlannerHistory
-from trimtab.load_model.resources.takes import Takes, weight_of
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View
 
@@ -111,19 +110,6 @@ def find_missing(predicted: Floats, reports: Reports) -> Floats:
     # Nor is anything taken from one that may be busier than it reports.
     binding = binding & ((missing > 0) | np.isfinite(reports.high))
     return np.where(binding & (np.abs(missing) > reports.clear), missing, 0.0)
-
-
-def find_missing_shares(takes: Takes, view: View, reports: Reports, settings: Settings) -> Floats:
-    """(r, n) the same of each resource, where several compete."""
-    moving, owner = view.in_flight, view.bundles.owner
-    predicted = takes.moved(moving, view.intended[moving], owner[moving]).shares
-    weight = weight_of(settings.weights)[:, None] / 100
-    newest = weight * view.brokers.resources[COUNTED]
-    average = weight * view.brokers.smoothed_resources[COUNTED]
-    low, high = np.minimum(newest, average), np.maximum(newest, average)
-    high[:, np.isinf(reports.high)] = np.inf
-    each = zip(predicted, low, high, strict=True)
-    return np.array([find_missing(p, reports._replace(low=lo, high=hi)) for p, lo, hi in each])
 
 
 def bound_without_leaps(predicted: Floats, full: Floats, reports: Reports) -> Floats:
