@@ -49,26 +49,25 @@ def test_a_plan_within_the_cool_down_of_a_relief_continues_it(limit: float, coun
 
 
 @pytest.mark.parametrize(
-    ("bundles", "counted"),
+    ("bundles", "as_reported", "counted"),
     [
-        pytest.param(20, 0.0, id="an event that the last plan knew"),
-        pytest.param(0, 1.0, id="none"),
+        pytest.param(20, 0, 0.0, id="an event that the last plan knew"),
+        pytest.param(0, 0, 1.0, id="none"),
+        pytest.param(20, 1, 1.0, id="what leaps together may be none where counters err"),
     ],
 )
 def test_a_plan_that_goes_on_with_an_event_counts_with_the_first(
-    bundles: int, counted: float
+    bundles: int, as_reported: int, counted: float
 ) -> None:
     """They leapt 45 minutes ago, and the last plan was made a minute later."""
     outlook, history = look_ahead(SKEWED, PlannerHistory(), Settings())
-    now_ms = SKEWED.now_ms
-    keys, since_ms = (
-        np.arange(bundles, dtype=np.uint64),
-        np.full(bundles, now_ms - 45 * INTERVAL_MS),
-    )
-    levels = np.full(bundles, 0.001), np.full(bundles, 0.003)
+    outlook = replace(outlook, fleet=replace(outlook.fleet, as_reported=as_reported))
+    now_ms, levels = SKEWED.now_ms, (np.full(bundles, 0.001), np.full(bundles, 0.003))
+    since_ms = np.full(bundles, now_ms - 45 * INTERVAL_MS)
+    leaps = open_leaps(LeapRecord(), np.arange(bundles, dtype=np.uint64), levels, since_ms)
     history = replace(
         history,
-        leaps=open_leaps(LeapRecord(), keys, levels, since_ms),
+        leaps=leaps,
         planned_ms=now_ms - 44 * INTERVAL_MS,
         since_ms=dict.fromkeys(SKEWED.brokers.names, now_ms - 200 * INTERVAL_MS),
     )

@@ -42,7 +42,9 @@ def _find_answered_part(
     fleet, view = outlook.fleet, outlook.draft.view
     if fleet.struck or fleet.limit:
         return 1.0
-    if continues_answer(history, outlook.draft.settings, view.now_ms):
+    settings = outlook.draft.settings
+    # Where counters err, what leaps together may be no event.
+    if not fleet.as_reported and continues_answer(history, settings, view.now_ms):
         return 1.0
     brought = np.zeros(len(fleet.usage))
     for step in steps:
