@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.planner.views import carrying, later
+from tests.planner.views import KEPT, carrying, later
 from trimtab.arrays import BANDWIDTH_IN, CPU, Floats
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.resources.own_use import doubted_part, find_unusual, leave_out_doubted
@@ -17,8 +17,6 @@ from trimtab.settings import Settings
 
 BROKERS = 8
 NAMES = tuple("abcdefgh")
-KEPT = 0.5 ** (1 / 30)
-"""The part of operator ①'s average that a minute's report leaves."""
 QUARTER_S = 900.0
 Own = Callable[[int], Floats]
 

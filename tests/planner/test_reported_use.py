@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tests.planner.views import INTERVAL_MS, Carried, carrying, later
+from tests.planner.views import INTERVAL_MS, KEPT, Carried, carrying, later
 from trimtab.arrays import BANDWIDTH_IN, Floats
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import Hosted, PlannerHistory
@@ -27,8 +27,6 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 NAMES = tuple("abcdefgh")
-KEPT = 0.5 ** (1 / 30)
-"""The part of operator ①'s average that a minute's report leaves."""
 DAY = 86_400_000 // INTERVAL_MS
 BUNDLES: Mapping[str, Sequence[Carried]] = {name: [("t/n", 0.25)] * 2 for name in "abc"}
 FEWER = {**BUNDLES, "a": BUNDLES["a"][:1]}

@@ -15,6 +15,8 @@ from trimtab.settings import Settings
 from trimtab.view import View
 
 INTERVAL_MS = 60_000
+KEPT = 0.5 ** (1 / 30)
+"""The part of operator ①'s average that a minute's report leaves."""
 _FULL = 1e9
 """Bytes/s that fill a broker."""
 

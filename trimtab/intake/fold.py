@@ -171,7 +171,7 @@ def _advance(
 def _begins_to_count(old: Latest, report: LoadReport) -> bool:
     """Whether traffic is reported for the first time. A broker that has just started reports what
     it uses before its counters count: averages of both would not belong together."""
-    return bool(report.traffic.any()) and not old.smoothed[len(report.resources[0]) :].any()
+    return bool(report.traffic.any()) and not old.smoothed[-len(report.traffic) :].any()
 
 
 def _must_take(old: Latest, new: Latest, settings: IntakeSettings) -> bool:

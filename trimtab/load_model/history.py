@@ -108,6 +108,7 @@ class PlannerHistory:
     misses: int = 0
     """Plans of late whose outcome missed the forecast; a hit halves the number."""
     hosted: dict[str, Hosted] = field(default_factory=dict)
+    """Broker to what it reported with the bundles that it has."""
 
     @property
     def known_since_ms(self) -> int:

@@ -28,6 +28,7 @@ from trimtab.load import usage
 from trimtab.load_model.bursts import find_near_overload
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.history import Hosted, PlannerHistory
+from trimtab.load_model.resources.costs import rise
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View
 
@@ -45,8 +46,6 @@ than a move hides it; longer: wrong counters are believed after each move."""
 _HALF_LIFE_MS: Final = 600_000
 """Half-life of what usage changes from a report to the next. Shorter: a calm moment counts for more
 than it says; longer: one that has passed does."""
-_DOUBLED_MS: Final = 86_400_000
-"""Time in which the least known usage doubles, or one night would count for ever."""
 
 
 class Reports(NamedTuple):
@@ -127,7 +126,8 @@ def _follow(known: Hosted, new: Hosted, now_ms: int) -> Hosted:
     if new.seen_ms - changed_ms < _SETTLED_MS:
         least = 0.0
     elif known.least:
-        least = min(least, known.least * 2.0 ** min(elapsed_ms / _DOUBLED_MS, 64.0))
+        # It rises, or one night would count for ever.
+        least = min(least, known.least * rise(elapsed_ms / 1000))
     fading = 0.5 ** (elapsed_ms / _HALF_LIFE_MS)
     square = (new.newest - known.newest) ** 2 / 2
     stirs = fading * known.stirs + (1 - fading) * square

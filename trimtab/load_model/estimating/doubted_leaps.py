@@ -81,11 +81,11 @@ def find_events(began_ms: Ints, up: Bools, watched_s: float) -> Bools:
     in_event = np.zeros(len(up), np.bool_)
     times = (watched_s - _UNFOUND_S) / CLOSE_S - 1.0
     for alike in (up, ~up):
-        in_event[alike] = _find_events(began_ms[alike], times)
+        in_event[alike] = _find_events_one_way(began_ms[alike], times)
     return in_event
 
 
-def _find_events(since_ms: Ints, times: float) -> Bools:
+def _find_events_one_way(since_ms: Ints, times: float) -> Bools:
     """(k,) which leaps that began at ``since_ms`` are part of an event, in a fleet watched for so
     many ``times`` as long besides as what begins together takes."""
     began_ms, at, counts = np.unique(since_ms, return_inverse=True, return_counts=True)

@@ -112,7 +112,7 @@ def note_idle(costs: Costs, usage: Floats, limits: Floats, elapsed: float) -> Co
 
 
 def rise(elapsed: float) -> float:
-    """The factor by which the known use of idle brokers rises in so many seconds."""
+    """The factor by which the least known use of brokers rises in so many seconds."""
     return pow(2.0, min(elapsed / _DOUBLED, 64.0))
 
 

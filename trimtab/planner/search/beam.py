@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.planner.search.ground import BoardMove, Ground
+from trimtab.planner.search.ground import BoardMove, Ground, find_givers
 
 _TRIES: Final = 30_000
 """States tried in all. Lower: a narrower beam misses plans; higher: a plan takes longer."""
@@ -23,8 +23,6 @@ _OTHERS: Final = 4
 """Brokers that are tried at the other end of a move; the same trade-off."""
 _BUNDLES: Final = 12
 """Bundles of a broker that are tried, largest first; the same trade-off."""
-_EPSILON: Final = 1e-9
-"""Tolerance for rounding: a broker to which as much came as it gave did not give."""
 
 
 class _State(NamedTuple):
@@ -79,7 +77,7 @@ class _Search:
     def range(self, usage: Floats) -> float:
         """The range of all brokers, including those that do not take part (`Ground.extremes`)."""
         high = max(usage.max(), self._most)
-        counts = self._receives | (usage < self.first.usage - _EPSILON)
+        counts = self._receives | find_givers(usage, self.first.usage)
         return float(high - min(usage[counts].min(initial=high), self._least))
 
     def steps(self, state: _State) -> tuple[BoardMove, ...]:

@@ -15,6 +15,12 @@ _EPSILON: Final = 1e-9
 """Usage by which rounding may differ: a broker whose move was undone is as busy as at the start."""
 
 
+def find_givers(usage: Floats, before: Floats) -> Bools:
+    """(n,) whether brokers gave more than they got, by their (n,) usage and that ``before``."""
+    less: Bools = usage < before - _EPSILON
+    return less
+
+
 class BoardMove(NamedTuple):
     """Rows of a bundle, its source broker and its destination broker."""
 
@@ -107,8 +113,8 @@ class Ground:
         high = float(taking.max(initial=-np.inf))
         low = float(usage[self.receivers].min(initial=np.inf))
         if len(self.receivers) < len(self.brokers):
-            gave = taking < self.fleet.usage[self.brokers] - _EPSILON
-            low = float(taking.min(initial=low, where=gave))
+            counts = find_givers(taking, self.fleet.usage[self.brokers])
+            low = float(taking.min(initial=low, where=counts))
         return min(low, high), high
 
     @property
