@@ -85,7 +85,7 @@ def predict_by_traffic(
         leapt=level,
         # A fall may end what was a burst from the first: its broker gives nothing for what is gone.
         full=level if leaps_last else np.minimum(size, level),
-        bursting=level if passing.any() and not leaps_last else None,
+        bursting=bool(passing.any()) and not leaps_last,
         before=size * falls[view.bundles.namespace] if resting else None,
         slack=find_slack(settings, unrest_of(history, view.now_ms)),
     )

@@ -24,8 +24,8 @@ class Sizes(NamedTuple):
     """With all leaps."""
     full: Floats
     """The same; where leaps are known to pass, with falls alone."""
-    bursting: Floats | None
-    """With all leaps, where some are left out and known to pass; else None."""
+    bursting: bool
+    """Whether leaps are left out that are known to pass."""
     before: Floats | None
     """Before their namespaces' falls; None if nothing fell."""
     slack: float
@@ -35,12 +35,14 @@ class Sizes(NamedTuple):
 def find_usage(sizes: Sizes, hosts: Hosts, reports: Reports, settings: Settings) -> Floats:
     """(n,) usage that counts, where traffic alone tells what bundles add to a broker."""
     usage, limit = hosts.usage(sizes.counted), find_near_overload(settings)
+    leapt = usage
     if sizes.leapt is not sizes.counted:
-        usage = bound_without_leaps(usage, hosts.usage(sizes.leapt), reports)
+        leapt = hosts.usage(sizes.leapt)
+        usage = bound_without_leaps(usage, leapt, reports)
     if sizes.full is not sizes.counted:
         usage = make_no_room(usage, hosts.usage(sizes.full))
-    if sizes.bursting is not None:
-        usage = make_limited_room(usage, hosts.usage(sizes.bursting), limit)
+    if sizes.bursting:
+        usage = make_limited_room(usage, leapt, limit)
     if sizes.before is None:
         return usage
     return leave_out_fallen(usage, hosts.usage(sizes.before), sizes.slack, limit)
@@ -60,8 +62,8 @@ def find_takes(
     limit = find_near_overload(settings)
     if not np.array_equal(sizes.counted, sizes.full) and (full := of(sizes.full)) is not None:
         takes = takes.at_least(make_no_room(takes.shares, full.shares))
-    if sizes.bursting is not None and (bursting := of(sizes.bursting)) is not None:
-        takes = takes.at_least(make_limited_room(takes.shares, bursting.shares, limit))
+    if sizes.bursting and (leapt := of(sizes.leapt)) is not None:
+        takes = takes.at_least(make_limited_room(takes.shares, leapt.shares, limit))
     if sizes.before is None:
         return takes
     fell = spread_traffic(view.bundles, (sizes.before - sizes.counted) * whole)
