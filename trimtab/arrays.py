@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,3 +26,11 @@ CACHE_STEP = 100_000
 
 USAGE, THROUGHPUT = range(2)
 """Rows of ``Brokers.averages``."""
+
+
+def same_columns(some: Any, other: object) -> bool:
+    """Whether both are the same dataclass with equal fields, of which some are columns."""
+    names = [each.name for each in fields(some)]
+    return type(other) is type(some) and all(
+        np.array_equal(getattr(some, name), getattr(other, name)) for name in names
+    )

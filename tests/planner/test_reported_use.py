@@ -37,7 +37,7 @@ class Watched:
     given; the other two report ``others``."""
 
     def __init__(self) -> None:
-        self.hosted: dict[str, Hosted] = {}
+        self.hosted = Hosted()
         self.bundles = BUNDLES
         self.others = 0.5
         self.strays = 1.0
@@ -166,7 +166,7 @@ def test_a_leap_that_brought_a_broker_no_higher_is_none(
 def test_a_history_without_usage_has_no_reports() -> None:
     watched = Watched()
     watched.report(0)
-    assert not PlannerHistory(hosted=watched.hosted).without_usage().hosted
+    assert not PlannerHistory(hosted=watched.hosted).without_usage().hosted.names
 
 
 def misread(start: View, minute: int, left: float, smoothed: Floats) -> View:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from trimtab.load_model.estimating.estimates import Estimates
+import numpy as np
+
+from trimtab.arrays import Floats, Ints, same_columns
+from trimtab.load_model.estimating.estimates import Estimates, Keys
 from trimtab.load_model.estimating.leap_record import LeapRecord
 from trimtab.load_model.falls import Highs
 from trimtab.load_model.fleet_change import FleetChange
@@ -29,22 +32,27 @@ class Foreseen(NamedTuple):
     variance: float
 
 
-class Hosted(NamedTuple):
-    """What is known of a broker with the bundles that it has
+@dataclass(frozen=True, slots=True, eq=False)
+class Hosted:
+    """(n,) columns of what is known of brokers with the bundles that they have
     (`trimtab.load_model.reported_use`)."""
 
-    checksum: int
-    """The sum of their keys."""
-    seen_ms: int
-    """Its newest report."""
-    newest: float
+    names: tuple[str, ...] = ()
+    checksum: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """The sum of the bundles' keys."""
+    seen_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The newest report."""
+    newest: Floats = field(default_factory=lambda: np.zeros(0))
     """The usage in that report."""
-    least: float
-    """The least usage that it reported with these bundles; 0 until its reports tell of them."""
-    changed_ms: int = 0
+    least: Floats = field(default_factory=lambda: np.zeros(0))
+    """The least usage that was reported with these bundles; 0 until reports tell of them."""
+    changed_ms: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """When a bundle last came or went; 0 if that was not seen."""
-    stirs: float = 0.0
-    """Variance of its usage from one report to the next."""
+    stirs: Floats = field(default_factory=lambda: np.zeros(0))
+    """Variance of the usage from one report to the next."""
+
+    def __eq__(self, other: object) -> bool:
+        return same_columns(self, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +115,8 @@ class PlannerHistory:
     relieved a broker near overload."""
     misses: int = 0
     """Plans of late whose outcome missed the forecast; a hit halves the number."""
-    hosted: dict[str, Hosted] = field(default_factory=dict)
-    """Broker to what it reported with the bundles that it has."""
+    hosted: Hosted = field(default_factory=Hosted)
+    """What brokers reported with the bundles that they have."""
 
     @property
     def known_since_ms(self) -> int:
@@ -126,5 +134,5 @@ class PlannerHistory:
             corrections={},
             foreseen={},
             misses=0,
-            hosted={},
+            hosted=Hosted(),
         )

@@ -18,7 +18,7 @@ is known of them is newer than what is reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -63,27 +63,28 @@ class Reports(NamedTuple):
     """What is clearly beyond a report."""
 
 
-def note_hosted(
-    past: Mapping[str, Hosted], view: View, keys: Keys, settings: Settings
-) -> dict[str, Hosted]:
-    """Broker to what is known of it; ``keys``: (m,) of the bundles of the view."""
-    names = view.brokers.names
-    checksums = np.zeros(len(names), np.uint64)
-    np.add.at(checksums, view.bundles.owner, keys)
-    newest, average = _read_usage(view.brokers, settings)
-    columns = (checksums, view.brokers.reported_ms, newest, np.minimum(newest, average))
-    reported = map(Hosted, *(column.tolist() for column in columns))
-    return {
-        name: _follow(past.get(name, new), new, view.now_ms)
-        for name, new in zip(names, reported, strict=True)
-    }
+def note_hosted(past: Hosted, view: View, keys: Keys, settings: Settings) -> Hosted:
+    """What is known of the view's brokers; ``keys``: (m,) of its bundles."""
+    brokers = view.brokers
+    checksum = np.zeros(len(brokers.names), np.uint64)
+    np.add.at(checksum, view.bundles.owner, keys)
+    newest, average = _read_usage(brokers, settings)
+    new = Hosted(
+        names=tuple(brokers.names),
+        checksum=checksum,
+        seen_ms=brokers.reported_ms,
+        newest=newest,
+        least=np.minimum(newest, average),
+        changed_ms=np.zeros(len(newest), np.int64),
+        stirs=np.zeros(len(newest)),
+    )
+    return _follow(_known(past, new), new, view.now_ms)
 
 
 def read_reports(history: PlannerHistory, brokers: Brokers, settings: Settings) -> Reports:
     """What bounds the usage of brokers, by a history that counts their reports."""
-    known = [history.hosted[name] for name in brokers.names]
-    changed_ms = np.array([each.changed_ms for each in known], np.int64)
-    stirs = np.sqrt([each.stirs for each in known])
+    known = history.hosted
+    stirs = np.sqrt(known.stirs)
     strays = np.array([history.strays[name] for name in brokers.names])
     erring = np.linalg.norm(strays) > _ERRING * np.linalg.norm(stirs)
     newest, average = _read_usage(brokers, settings)
@@ -91,9 +92,9 @@ def read_reports(history: PlannerHistory, brokers: Brokers, settings: Settings) 
     return Reports(
         low=np.minimum(newest, average),
         high=np.where(newest > find_near_overload(settings), np.inf, high),
-        least=np.array([each.least for each in known]),
-        binding=erring & (brokers.reported_ms - changed_ms >= _SETTLED_MS),
-        clear=max(_CLEAR, _FAR * float(np.median(stirs))) if known else _CLEAR,
+        least=known.least,
+        binding=erring & (brokers.reported_ms - known.changed_ms >= _SETTLED_MS),
+        clear=max(_CLEAR, _FAR * float(np.median(stirs))) if stirs.size else _CLEAR,
     )
 
 
@@ -118,20 +119,37 @@ def bound_without_leaps(predicted: Floats, full: Floats, reports: Reports) -> Fl
     return np.where(reports.binding & (least - predicted > _CLEAR), least, predicted)
 
 
+def _known(past: Hosted, new: Hosted) -> Hosted:
+    """What is known of the brokers that report now: of one that comes, what it reports."""
+    if past.names == new.names:
+        return past
+    row_of = {name: row for row, name in enumerate(past.names)}
+    if not row_of:
+        return new
+    at = np.array([row_of.get(name, -1) for name in new.names], np.int64)
+    known = {
+        each.name: np.where(at >= 0, getattr(past, each.name)[at], getattr(new, each.name))
+        for each in fields(Hosted)
+        if each.name != "names"
+    }
+    return Hosted(new.names, **known)
+
+
 def _follow(known: Hosted, new: Hosted, now_ms: int) -> Hosted:
-    """What is known of a broker after a ``new`` report, as if it were the first one."""
-    elapsed_ms = max(new.seen_ms - known.seen_ms, 0)
-    changed_ms = known.changed_ms if known.checksum == new.checksum else now_ms
-    least = new.least
-    if new.seen_ms - changed_ms < _SETTLED_MS:
-        least = 0.0
-    elif known.least:
-        # It rises, or one night would count for ever.
-        least = min(least, known.least * rise(elapsed_ms / 1000))
+    """What is known of brokers after ``new`` reports, as if these were the first ones."""
+    elapsed_ms = np.maximum(new.seen_ms - known.seen_ms, 0)
+    changed_ms = np.where(known.checksum == new.checksum, known.changed_ms, now_ms)
+    # The least rises, or one night would count for ever.
+    risen = np.where(known.least > 0, known.least * rise(elapsed_ms / 1000), np.inf)
+    settled = new.seen_ms - changed_ms >= _SETTLED_MS
     fading = 0.5 ** (elapsed_ms / _HALF_LIFE_MS)
-    square = (new.newest - known.newest) ** 2 / 2
-    stirs = fading * known.stirs + (1 - fading) * square
-    return new._replace(changed_ms=changed_ms, least=least, stirs=stirs)
+    squares = (new.newest - known.newest) ** 2 / 2
+    return replace(
+        new,
+        least=np.where(settled, np.minimum(new.least, risen), 0.0),
+        changed_ms=changed_ms,
+        stirs=fading * known.stirs + (1 - fading) * squares,
+    )
 
 
 def _read_usage(brokers: Brokers, settings: Settings) -> tuple[Floats, Floats]:

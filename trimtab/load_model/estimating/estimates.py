@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.arrays import Bools, Counts, Floats, Ints
+from trimtab.arrays import Bools, Counts, Floats, Ints, same_columns
 from trimtab.load_model.estimating.lags import find_believed_part, widen
 from trimtab.load_model.estimating.noise_memory import MOST, remaining, true_variance
 from trimtab.load_model.estimating.outlying import FAR, Outlying, counted_samples
@@ -98,10 +98,7 @@ class Estimates:
             object.__setattr__(self, "first", np.zeros(len(self.keys)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Estimates) and all(
-            np.array_equal(getattr(self, each.name), getattr(other, each.name))
-            for each in fields(Estimates)
-        )
+        return same_columns(self, other)
 
     def _begin_memories(self) -> None:
         """Begin as after one residual: what is known of the noise says nothing of its memory."""

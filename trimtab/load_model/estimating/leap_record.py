@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trimtab.arrays import Bools, Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints, same_columns
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.passed_leaps import PassedLeaps
 
@@ -58,10 +58,7 @@ class LeapRecord:
     passed: PassedLeaps = field(default_factory=PassedLeaps)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LeapRecord) and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in LeapRecord.__dataclass_fields__
-        )
+        return same_columns(self, other)
 
     @property
     def up(self) -> Bools:

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Bools, Floats, Ints
+from trimtab.arrays import Bools, Floats, Ints, same_columns
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.rows import find_keys
 from trimtab.load_model.odds import TOGETHER
@@ -47,10 +47,7 @@ class PassedLeaps:
     """When it came back."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PassedLeaps) and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in PassedLeaps.__dataclass_fields__
-        )
+        return same_columns(self, other)
 
     @property
     def began_ms(self) -> Ints:

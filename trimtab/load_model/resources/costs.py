@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from math import inf, pow
+from math import inf
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trimtab.arrays import CPU, Bools, Floats, Ints
 
@@ -108,12 +109,13 @@ def note_idle(costs: Costs, usage: Floats, limits: Floats, elapsed: float) -> Co
     """The costs after (k,) average usages of idle brokers with these (5, k) limits, ``elapsed``
     seconds after the last ones."""
     least = max(float((usage * _cores(limits)).min(initial=inf)), _LEAST_IDLE)
-    return replace(costs, idle=min(costs.idle * rise(elapsed), least))
+    return replace(costs, idle=min(costs.idle * float(rise(elapsed)), least))
 
 
-def rise(elapsed: float) -> float:
-    """The factor by which the least known use of brokers rises in so many seconds."""
-    return pow(2.0, min(elapsed / _DOUBLED, 64.0))
+def rise(elapsed: ArrayLike) -> Floats:
+    """(...) the factor by which the least known use of brokers rises in so many seconds."""
+    risen: Floats = np.exp2(np.minimum(np.divide(elapsed, _DOUBLED), 64.0))
+    return risen
 
 
 def drop_strays(costs: Costs, names: Collection[str]) -> Costs:
