@@ -34,3 +34,12 @@ def same_columns(some: Any, other: object) -> bool:
     return type(other) is type(some) and all(
         np.array_equal(getattr(some, name), getattr(other, name)) for name in names
     )
+
+
+def find_median(values: Floats) -> float:
+    """The median of (m,) values, at least one of them, and none NaN: as `numpy.median`, which takes
+    two to eight times as long, as it looks for two places at once."""
+    middle = len(values) // 2
+    parted = np.partition(values, middle)
+    upper = float(parted[middle])
+    return upper if len(values) % 2 else (float(parted[:middle].max()) + upper) / 2

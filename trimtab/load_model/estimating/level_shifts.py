@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.arrays import Bools, Floats
+from trimtab.arrays import Bools, Floats, find_median
 from trimtab.load_model.estimating.drifts import find_drifts
 from trimtab.load_model.estimating.early_leaps import find_early_leaps, keep_first
 from trimtab.load_model.estimating.estimates import JOINED, Estimates, Samples
@@ -125,7 +125,7 @@ def _compare(
     residual = np.log((shares + tiny) / (before + tiny))
     # What carried nothing, or carries nothing now, tells of no change that all have in common.
     told = news & (before > tiny) & (shares > tiny)
-    common = float(np.median(residual[told])) if told.any() else 0.0
+    common = find_median(residual[told]) if told.any() else 0.0
     residual -= common
     noisy = news
     if samples.namespace is not None and news.any():

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Bools, Floats
+from trimtab.arrays import Bools, Floats, find_median
 from trimtab.load_model.estimating.estimates import UNKNOWN, Estimates
 from trimtab.load_model.estimating.noise_memory import (
     PRIOR,
@@ -73,7 +73,7 @@ def _untaught(old: Estimates) -> Noise:
         return Noise(old.variance, old.moved, old.memory, old.seen)
 
     def fill(square: Floats) -> Floats:
-        usual = float(np.median(square[known])) if known.any() else UNKNOWN
+        usual = find_median(square[known]) if known.any() else UNKNOWN
         return np.where(unknown, usual, square)
 
     return Noise(fill(old.variance), fill(old.moved), old.memory, old.seen)
@@ -83,9 +83,9 @@ def _pooled(old: Floats, seen: Floats, deviating: Floats, news: Bools) -> Floats
     """(m,) mean square of each bundle, drawn towards the fleet's median while samples are few."""
     known = seen > 0
     if known.any():
-        usual = float(np.median(old[known]))
+        usual = find_median(old[known])
     else:
-        usual = (_MAD * float(np.median(np.abs(deviating[news])))) ** 2
+        usual = (_MAD * find_median(np.abs(deviating[news]))) ** 2
     usual = min(max(usual, STEADY**2), _MOST_DEVIATION**2)
     before = np.where(known, old, usual)
     clipped = np.minimum(deviating**2, _CLIPPED**2 * before)

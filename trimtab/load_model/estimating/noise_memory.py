@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Floats
+from trimtab.arrays import Floats, find_median
 
 MOST: Final = 0.99
 """The largest rho. Lower: an average of long-lasting noise is believed; higher: a load that drifts
@@ -56,7 +56,7 @@ def find_memory(variance: Floats, moved: Floats, seen: Floats, weight: Floats) -
     total = float(seen.sum())
     usual = total / max(len(seen), 1)
     # A walk without end: how often its variance exceeds half its mean squared step.
-    walk = _walked(usual, float(np.median(weight))) if total > 0 else 1.0
+    walk = _walked(usual, find_median(weight)) if total > 0 else 1.0
     reach = 1.0 - 1.0 / walk
     pairs = float(np.maximum(seen - 1.0, 0.0).sum())
     noisy = moved > STEADY**2
