@@ -11,12 +11,12 @@ minute with trimtab's own planner, and explains its decisions. Each broker holds
 job watches four times a second, a quarter of them each time. Its processes (the driver's JVM and
 Python, and the Python workers) should use two thirds of two cores. A batch begins 3 s after the
 start of the one before, which is the job's default for ten thousand brokers, or when that one has
-ended; the figures here are older, and of batches that ran back to back. What a batch takes is the
-time from its timestamp to that of the next one. The time before the first round does not count, nor
-that until all records are known, nor the first minute after it, in which the JVM compiles. At the
-end, half an interval after a round, the job is killed as by kill -9 and started again, to measure
-how long it takes until it has decided the next round. Just after a round that would be the
-interval, however fast the job starts.
+ended. What a batch takes is the time from its timestamp to that of the next one; its reports came
+since that of the one before. The time before the first round does not count, nor that until all
+records are known, nor the first minute after it, in which the JVM compiles. At the end, half an
+interval after a round, the job is killed as by kill -9 and started again, to measure how long it
+takes until it has decided the next round. Just after a round that would be the interval, however
+fast the job starts.
 
 ``python -m benchmarks.scale CLUSTERS BROKERS SECONDS [owned]`` measures another shape, and prints
 it.
@@ -27,7 +27,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -54,6 +54,7 @@ from sinks.redis.server.connections import redis_client
 from trimtab.metrics import job as metrics
 from trimtab.wire import keys
 from trimtab.wire.keys import lease_key, sessions_key
+from trimtab.wire.rounds import BatchRecord
 
 EVERY_S: Final = 10.0
 MINUTE: Final = 60.0
@@ -93,7 +94,6 @@ class Look(NamedTuple):
     began_ms: float
     ended_ms: float
     cpu_s: float
-    reports: int
     memory: list[dict[str, tuple[float, float]]]
     restart_s: float
     known_s: float
@@ -129,9 +129,14 @@ def look_at(shape: Shape, folder: Path) -> list[Figure]:
             seen = _seen(job, shape)
         batches = sorted(batch_records(stack.kafka_bootstrap), key=lambda batch: batch.at)
     counted = [batch for batch in batches if seen.began_ms <= batch.at <= seen.ended_ms]
-    took = [(later.at - batch.at) / 1000 for batch, later in pairwise(counted)]
-    rounds = sum(len(batch.rounds) for batch in counted)
-    return [*_figures(shape, seen, took, rounds), *_known(shape, seen), *_memory(shape, seen)]
+    return [*_figures(shape, seen, counted), *_known(shape, seen), *_memory(shape, seen)]
+
+
+def find_rate(batches: Sequence[BatchRecord]) -> float:
+    """Reports a second that consecutive batches took."""
+    taken = (batch.offsets.get(keys.LOAD_REPORTS, {}).values() for batch in batches[1:])
+    reports = sum(end - first for spans in taken for first, end in spans)
+    return 1000 * reports / (batches[-1].at - batches[0].at)
 
 
 def _seen(job: JobProcess, shape: Shape) -> Look:
@@ -144,9 +149,9 @@ def _seen(job: JobProcess, shape: Shape) -> Look:
     known_s = time.monotonic() - began
     time.sleep(MINUTE)
     with sampled(lambda: sample(job.pid), every_s=5.0) as memory:
-        began_ms, cpu, reports = time.time() * 1000, _cpu_seconds(job.pid), taken(job.checkpoint)
+        began_ms, cpu = time.time() * 1000, _cpu_seconds(job.pid)
         time.sleep(shape.seconds)
-        cpu, reports = _cpu_seconds(job.pid) - cpu, taken(job.checkpoint) - reports
+        cpu = _cpu_seconds(job.pid) - cpu
     ended_ms = time.time() * 1000
     _wait_for_rounds(job, job.total(metrics.ROUNDS) + 1)
     time.sleep(MINUTE / 2)
@@ -154,7 +159,7 @@ def _seen(job: JobProcess, shape: Shape) -> Look:
     job.kill_and_start()
     _wait_for_rounds(job, 1)
     restart_s = time.monotonic() - killed
-    return Look(began_ms, ended_ms, cpu, reports, memory, restart_s, known_s)
+    return Look(began_ms, ended_ms, cpu, memory, restart_s, known_s)
 
 
 def _wait_for_rounds(job: JobProcess, rounds: float) -> None:
@@ -162,30 +167,32 @@ def _wait_for_rounds(job: JobProcess, rounds: float) -> None:
     until(lambda: job.total(metrics.ROUNDS) >= rounds, f"{rounds} rounds", _PATIENCE_S, _LOOK_S)
 
 
-def _figures(shape: Shape, seen: Look, took: list[float], rounds: int) -> list[Figure]:
+def _figures(shape: Shape, seen: Look, batches: Sequence[BatchRecord]) -> list[Figure]:
     who = f"{shape.clusters} x {shape.brokers} brokers, each reports every {EVERY_S:g} s"
     if shape.owned:
         who += ", with ownership records"
     seconds, name = (seen.ended_ms - seen.began_ms) / 1000, f"scale.{shape}"
-    raw = {"s": took}
+    took = [(later.at - batch.at) / 1000 for batch, later in pairwise(batches)]
+    rounds = sum(len(batch.rounds) for batch in batches)
+    raw, cores, rate = {"s": took}, seen.cpu_s / seconds, find_rate(batches)
     return [
         figure(
             f"{name}.reports",
-            seen.reports / seconds,
+            rate,
             "reports/s",
             f"reports taken, {who}",
             Bar(Limit.AT_LEAST, 0.99 * shape.due),
         ),
         figure(
             f"{name}.cores",
-            seen.cpu_s / seconds,
+            cores,
             "cores",
             "used by the job meanwhile",
             Bar(Limit.AT_MOST, CORES),
         ),
         figure(
             f"{name}.report",
-            1000 * seen.cpu_s / seen.reports,
+            1000 * cores / rate,
             "CPU ms",
             "job CPU for a report",
         ),
