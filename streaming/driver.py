@@ -36,6 +36,7 @@ from streaming.metrics.progress import ProgressListener
 from streaming.periodic import Periodic
 from streaming.query.batch import BatchWriter
 from streaming.query.offsets import OffsetLog
+from streaming.query.reports.rounds_due import RoundsDue, due_file
 from streaming.query_runner import QueryRunner
 from streaming.shutdown import FAILED, STUCK, Shutdown
 from streaming.sink_retry import SinkRetry
@@ -123,6 +124,7 @@ class Driver:
             migrations=Migrations(client),
             settings=to_record(config.intake_settings(), config.round_settings()),
             size=SizeWatch(config.size, shown),
+            due=RoundsDue(due_file(), config.round_settings().round.interval),
             suspect=watcher.suspect,
         )
         longest = config.watchdog_seconds + config.sized_trigger()

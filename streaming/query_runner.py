@@ -32,6 +32,7 @@ from streaming.query.checkpoint import START_OVER
 from streaming.query.folder import Folder, FolderError
 from streaming.query.pipeline import reports_of, rows, source_of
 from streaming.query.reports.first_offsets import first_offsets
+from streaming.query.reports.rounds_due import due_file
 from streaming.query.session import jvm_end
 from streaming.query.spark_checks import check_checkpoint
 from streaming.readiness import NotReady
@@ -146,7 +147,12 @@ class QueryRunner:
         kafka = self._config.kafka
         decided = rows(
             self._spark,
-            reports_of(kafka, self._first_reports(), self._config.spark.shuffle_partitions),
+            reports_of(
+                kafka,
+                self._first_reports(),
+                self._config.spark.shuffle_partitions,
+                str(due_file()),
+            ),
             source_of(kafka),
             self._config.intake_settings(),
             self._config.round_settings(),

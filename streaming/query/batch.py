@@ -37,6 +37,7 @@ from streaming.metrics.rejected_reports import RejectedReportLog
 from streaming.query.batch_rows import BatchRows, decode_rows
 from streaming.query.cluster_attempts import ClusterAttempts
 from streaming.query.offsets import OffsetLog
+from streaming.query.reports.rounds_due import RoundsDue
 from streaming.sink_retry import SinkRetry
 from streaming.sizing import SizeWatch
 from trimtab.metrics import job as metrics
@@ -72,6 +73,7 @@ class BatchWriter:
         migrations: Migrations | None = None,
         settings: JobSettings | None = None,
         size: SizeWatch | None = None,
+        due: RoundsDue | None = None,
         suspect: Callable[[str, Iterable[str]], object] = lambda *_: None,
     ) -> None:
         """``server_ms``: Redis's time estimated by the driver's clock, None while uncertain.
@@ -79,6 +81,7 @@ class BatchWriter:
         ``explanations``: the store of rounds' explanations. ``outcomes``: that of what came of
         intents. ``settings``: the operators' settings,
         recorded for replays. ``size``: watches whether the fleet outgrows the job.
+        ``due``: tells the source of reports which rounds are due.
         ``suspect``: gets a cluster and its brokers that were refused because they hold no lease.
         """
         self._store = store
@@ -93,7 +96,7 @@ class BatchWriter:
         self.settings = settings
         self.explanations = explanations
         self.outcomes, self.plans, self.migrations = outcomes, plans, migrations
-        self._size = size
+        self._size, self._due = size, due
         self._suspect = suspect
         self._bounces = Bounces(self._shown)
         self._told = False
@@ -235,6 +238,8 @@ class BatchWriter:
         self._bounces.note(record)
         if self._size is not None:
             self._size.note(record)
+        if self._due is not None:
+            self._due.note(record)
         if record.hints is not None:
             hint = partial(self._opener.hint, record.cluster, record.hints)
             self._attempts.attempt(record.cluster, "opened", hint)

@@ -41,8 +41,11 @@ def for_records(source: KafkaSource) -> KafkaSource:
     return replace(source, max_offsets=_RECORDS * source.max_offsets)
 
 
-def reports_of(kafka: KafkaConfig, first: Mapping[str, int], tasks: int) -> ReportStream:
-    """Return the job's load reports; a new query begins at ``first``, by partition."""
+def reports_of(
+    kafka: KafkaConfig, first: Mapping[str, int], tasks: int, due: str = ""
+) -> ReportStream:
+    """Return the job's load reports; a new query begins at ``first``, by partition. ``due``: the
+    file that tells which rounds are due."""
     return ReportStream(
         kafka.bootstrap,
         first,
@@ -51,6 +54,7 @@ def reports_of(kafka: KafkaConfig, first: Mapping[str, int], tasks: int) -> Repo
         kafka.client,
         tasks,
         kafka.skips_lost,
+        due,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
@@ -20,6 +21,7 @@ from sources.spans import Span
 from streaming.query.reports import source
 from streaming.query.reports.fetching import LostReports
 from streaming.query.reports.first_offsets import FILE, first_offsets
+from streaming.query.reports.rounds_due import Due
 from streaming.query.reports.source import ReportReader, ReportStream, _Source
 from tests.support.new_topics import recreate_topics
 from tests.support.on_disk import OnDisk
@@ -67,6 +69,18 @@ def test_a_batch_ends_where_the_limit_says_or_the_topic(
     assert [share.spans for share in reader.partitions(START, end)] == [
         [Span(0, 0, 2), Span(1, 0, 6)]
     ]
+
+
+@pytest.mark.e2e
+def test_a_batch_leaves_room_for_a_round_that_is_due(own: KafkaServer, tmp_path: Path) -> None:
+    recreate_topics(own.bootstrap, REPORTS)
+    report(own.bootstrap, 16)
+    due = tmp_path / "due"
+    due.write_bytes(msgspec.json.encode({"c": Due(at_ms=1, brokers=5)}))
+    reader = ReportReader(ReportStream(own.bootstrap, first={}, most=8, due=str(due)))
+    ends = [reader.latestOffset(START, ReadMaxRows(8))[REPORTS]["0"] for _ in range(2)]
+    assert ends == [3, 8]
+    assert reader.latestOffset(START, ReadAllAvailable())[REPORTS]["0"] == 16
 
 
 @pytest.mark.e2e

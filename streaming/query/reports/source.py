@@ -33,6 +33,7 @@ from sources.shards import parcel_up
 from sources.spans import Span, advance, share_out, spans_between
 from streaming.query.offsets import Offsets
 from streaming.query.reports.fetching import PATIENCE_SECONDS, LostReports, fetch
+from streaming.query.reports.rounds_due import RoundsAwaited
 from trimtab.wire import keys
 
 PARCELS: Final = "shard int, parcel binary"
@@ -61,6 +62,8 @@ class ReportStream:
     """Most tasks that read: as many as each operator has."""
     lenient: bool = False
     """Skip what Kafka has lost."""
+    due: str = ""
+    """The file that tells which rounds are due (`streaming.query.reports.rounds_due`)."""
 
     def read(self, spark: SparkSession) -> DataFrame:
         """A stream of parcels."""
@@ -120,6 +123,7 @@ class ReportReader(DataSourceStreamReader):
         self._stream = stream
         self._admin: AdminClient | None = None
         self._newest: dict[int, int] = {}
+        self._rounds = RoundsAwaited(stream.due)
         self._answered = time.monotonic()
 
     def initialOffset(self) -> Offsets:
@@ -143,7 +147,10 @@ class ReportReader(DataSourceStreamReader):
             if time.monotonic() - self._answered > PATIENCE_SECONDS:
                 raise
             return start
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else sum(self._newest.values())
+        most = sum(self._newest.values())
+        if isinstance(limit, ReadMaxRows):
+            waiting = most - sum(begun.values())
+            most = self._rounds.leave_room(limit.max_rows, waiting, round(1000 * time.time()))
         return _as_offsets(advance(begun, self._newest, most))
 
     def reportLatestOffset(self) -> Offsets | None:
