@@ -86,7 +86,7 @@ class PackedNames(Sequence[str]):
 
     def identities(self) -> NDArray[np.uint64]:
         """See `identities`, the function."""
-        spaces = np.array([_digest(space) for space in self._namespaces], np.uint64)
+        spaces = _digests("\n".join(self._namespaces))
         return _mixed(spaces[self._namespace], self._ranges.astype(np.uint64))
 
     def _key(self, row: int) -> tuple[int, int, int]:
@@ -153,6 +153,14 @@ def _mixed(spaces: NDArray[np.uint64], ranges: NDArray[np.uint64]) -> NDArray[np
         mixed = (mixed ^ mixed >> np.uint64(33)) * factor
     spread: NDArray[np.uint64] = mixed ^ mixed >> np.uint64(33)
     return spread
+
+
+@lru_cache(maxsize=2)
+def _digests(namespaces: str) -> NDArray[np.uint64]:
+    """(k,) of the ``namespaces``, one per line; a cluster mostly has those of its last round."""
+    digests = np.array([_digest(namespace) for namespace in namespaces.split("\n")], np.uint64)
+    digests.flags.writeable = False
+    return digests
 
 
 @lru_cache(maxsize=1 << 16)
