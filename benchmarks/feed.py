@@ -32,6 +32,9 @@ from trimtab.wire.reports.load_report import BundleStats, LocalBrokerData, Resou
 
 BUNDLES: Final = 100
 """Bundles of each broker."""
+_DEFAULT_RANGES: Final = 4
+"""Bundles of a namespace, unless an operator asks for others (Pulsar's
+``defaultNumberOfNamespaceBundles``)."""
 VARIANTS: Final = 2
 """Reports made for a broker: one after another, each is news."""
 _PARTS_A_SECOND: Final = 20
@@ -94,9 +97,9 @@ def reports(brokers: int, seed: int, *, even: bool = False) -> Iterator[tuple[st
 
 
 def records(cluster: str, brokers: int) -> Iterator[Outgoing]:
-    """The journal's records of the bundles in `reports`: each is owned by the broker that reports
-    it."""
-    made = _fleet(brokers, 0)
+    """The journal's records of the bundles in `reports` of an even fleet: each is owned by the
+    broker that reports it."""
+    made = _fleet(brokers, 0, even=True)
     for row, bundle in enumerate(made.bundles):
         owned = Record(
             state=State.OWNED,
@@ -109,8 +112,12 @@ def records(cluster: str, brokers: int) -> Iterator[Outgoing]:
 
 
 def _fleet(brokers: int, seed: int, *, even: bool = False) -> Columns:
-    """Bundles of a namespace are on brokers drawn at random, as rebalancing leaves them."""
-    made = columns(brokers, BUNDLES, seed, even=even)
+    """Bundles of a namespace are on brokers drawn at random, as rebalancing leaves them. An even
+    fleet has many small namespaces."""
+    if even:
+        made = columns(brokers, BUNDLES, seed, even=True, ranges=_DEFAULT_RANGES)
+    else:
+        made = columns(brokers, BUNDLES, seed)
     drawn = np.random.default_rng(0).permutation(len(made.bundles)).tolist()
     return replace(made, bundles=tuple(made.bundles[place] for place in drawn))
 

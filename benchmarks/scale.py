@@ -3,7 +3,8 @@
 Each broker has a hundred bundles. All are in one cluster, then in a hundred clusters of a hundred.
 The job only observes there, and a tenth of the brokers is hot, so each round makes a plan of
 thousands of moves. Then, in one cluster again (``owned``), each bundle has an ownership record and
-the job acts; all brokers carry the same, as in a fleet at rest, so there is nothing to move.
+the job acts; all brokers carry the same, as in a fleet at rest, so there is nothing to move. There
+a namespace has four bundles, as by Pulsar's default, in the others 64.
 
 A separate process sends the reports (`benchmarks.feed`), no faster than the job takes them. If the
 job cannot take as many as are due, the rate that it takes is its maximum. The job decides once a

@@ -23,7 +23,7 @@ from trimtab.wire.ownership import Record
 CLUSTER: Final = "bench"
 NOW_MS: Final = 1_800_000_000_000
 _RANGES: Final = 64
-"""Bundles of a namespace; the last one may have fewer."""
+"""Bundles of a namespace, unless others are asked for; the last one may have fewer."""
 _HOT_SHARE: Final = 0.1
 
 
@@ -44,8 +44,11 @@ class Columns:
     """(4, m)"""
 
 
-def columns(brokers: int, each: int, seed: int, *, even: bool = False) -> Columns:
-    """``each`` bundles on every broker; ``even``: all brokers carry the same."""
+def columns(
+    brokers: int, each: int, seed: int, *, even: bool = False, ranges: int = _RANGES
+) -> Columns:
+    """``each`` bundles on every broker, ``ranges`` of a namespace; ``even``: all brokers carry the
+    same."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(brokers), each)
     heat = np.where(rng.random(brokers) < _HOT_SHARE, 2.0, 0.4) + 0.9 * rng.random(brokers)
@@ -58,7 +61,7 @@ def columns(brokers: int, each: int, seed: int, *, even: bool = False) -> Column
         stats *= np.repeat(carried.mean(axis=1, keepdims=True) / carried, each, axis=1)
     return Columns(
         brokers=broker_names(brokers),
-        bundles=tuple(_names(brokers * each)),
+        bundles=tuple(_names(brokers * each, ranges)),
         owner=owner,
         used=_used(stats.reshape(4, brokers, each).sum(axis=2), each, rng),
         limit=np.repeat([[1600.0], [8192.0], [8192.0], [1e7], [1e7]], brokers, axis=1),
@@ -79,7 +82,7 @@ def carrying(owner: Ints, load: Floats, usage: Floats) -> Columns:
     stats = np.stack((load, load, 1024.0 * load, 1024.0 * load))
     return Columns(
         brokers=broker_names(brokers),
-        bundles=tuple(_names(len(owner))),
+        bundles=tuple(_names(len(owner), _RANGES)),
         owner=owner,
         used=np.stack((1600.0 * usage, zero, zero, zero, zero)),
         limit=np.repeat([[1600.0], [8192.0], [8192.0], [1e7], [1e7]], brokers, axis=1),
@@ -89,11 +92,11 @@ def carrying(owner: Ints, load: Floats, usage: Floats) -> Columns:
     )
 
 
-def _names(count: int) -> Iterator[str]:
-    width = (1 << 32) // _RANGES
-    bounds = [min(width * place, 0xFFFFFFFF) for place in range(_RANGES + 1)]
+def _names(count: int, ranges: int) -> Iterator[str]:
+    width = (1 << 32) // ranges
+    bounds = [min(width * place, 0xFFFFFFFF) for place in range(ranges + 1)]
     for row in range(count):
-        namespace, place = divmod(row, _RANGES)
+        namespace, place = divmod(row, ranges)
         yield f"bench/ns-{namespace:06d}/0x{bounds[place]:08x}_0x{bounds[place + 1]:08x}"
 
 
