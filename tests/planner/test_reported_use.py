@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -25,6 +26,7 @@ from trimtab.names import identities
 from trimtab.planner import shed
 from trimtab.settings import Settings
 from trimtab.view import View
+from trimtab.wire.columns import pack, unpack
 
 NAMES = tuple("abcdefgh")
 DAY = 86_400_000 // INTERVAL_MS
@@ -33,19 +35,20 @@ FEWER = {**BUNDLES, "a": BUNDLES["a"][:1]}
 
 
 class Watched:
-    """Three brokers whose counters err, unless ``strays`` says otherwise. What the first reports is
-    given; the other two report ``others``."""
+    """Brokers whose counters err, unless ``strays`` says otherwise. What the first reports is
+    given; the others report ``others``."""
 
     def __init__(self) -> None:
         self.hosted = Hosted()
-        self.bundles = BUNDLES
+        self.bundles = dict(BUNDLES)
         self.others = 0.5
         self.strays = 1.0
 
     def report(self, minute: int, newest: float = 0.5, average: float = 0.5) -> Reports:
         """What the reports of a minute bound."""
         view = later(carrying(self.bundles), minute)
-        columns = ([each, self.others, self.others] for each in (newest, average))
+        others = [self.others] * (len(self.bundles) - 1)
+        columns = ([each, *others] for each in (newest, average))
         resources, smoothed = (np.tile(100 * np.array(column), (5, 1)) for column in columns)
         brokers = replace(view.brokers, resources=resources, smoothed_resources=smoothed)
         view, keys = replace(view, brokers=brokers), identities(view.bundles.names)
@@ -100,7 +103,7 @@ def test_nothing_is_missing_where_no_broker_reports() -> None:
 def test_reports_are_not_believed_until_they_tell_of_the_bundles() -> None:
     watched = Watched()
     watched.report(0)
-    watched.bundles = FEWER
+    watched.bundles = dict(FEWER)
     late = [missing(0.2, watched.report(minute)) for minute in range(1, 7)]
     assert late == pytest.approx([0.0] * 5 + [0.3])
 
@@ -128,10 +131,10 @@ def test_the_least_usage_is_that_with_the_same_bundles() -> None:
     watched = Watched()
     least = [watched.report(minute, usage).least[0] for minute, usage in enumerate((0.5, 0.4, 0.6))]
     assert least == pytest.approx([0.5, 0.4, 0.4], rel=0.01)
-    watched.bundles = FEWER
+    watched.bundles = dict(FEWER)
     least = [watched.report(minute, 0.3).least[0] for minute in range(3, 10)]
     assert least == pytest.approx([0.0] * 5 + [0.3, 0.3], rel=0.01)
-    watched.bundles = BUNDLES
+    watched.bundles = dict(BUNDLES)
     least = [watched.report(minute, 0.6).least[0] for minute in range(10, 16)]
     assert least == pytest.approx([0.0] * 5 + [0.5], rel=0.01)
 
@@ -167,6 +170,29 @@ def test_a_history_without_usage_has_no_reports() -> None:
     watched = Watched()
     watched.report(0)
     assert not PlannerHistory(hosted=watched.hosted).without_usage().hosted.names
+
+
+def test_what_is_known_of_brokers_stays_with_them_as_others_come_and_go() -> None:
+    watched = Watched()
+    watched.report(0, 0.3, 0.3)
+    few = watched.hosted
+    watched.bundles = {**BUNDLES, "d": [("t/n", 0.25)]}
+    watched.report(6)
+    more = watched.hosted
+    assert more.names == ("a", "b", "c", "d")
+    assert more.checksum[:3].tolist() == few.checksum.tolist()
+    assert more.changed_ms.tolist() == [0] * 4
+    assert more.least.tolist() == pytest.approx([0.3, 0.5, 0.5, 0.5], rel=0.01)
+    watched.bundles = dict(BUNDLES)
+    watched.report(12)
+    assert watched.hosted.names == few.names
+    assert watched.hosted.changed_ms.tolist() == [0] * 3
+
+
+def test_state_of_a_broker_at_a_time_is_read_as_if_nothing_were_known() -> None:
+    stored = msgspec.msgpack.decode(pack(PlannerHistory()))
+    stored["hosted"] = {"a": [7, 1_000, 0.3, 0.3, 0, 0.01]}
+    assert unpack(msgspec.msgpack.encode(stored), PlannerHistory) == PlannerHistory()
 
 
 def misread(start: View, minute: int, left: float, smoothed: Floats) -> View:

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trimtab.arrays import Counts, Floats
+from trimtab.arrays import Counts, Floats, same_columns
 from trimtab.load_model.caution import count_nearer
 
 _HALF_LIFE_S: Final = 86_400.0
@@ -78,11 +78,7 @@ class Highs:
     at_ms: int = 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Highs) and (
-            self.namespaces == other.namespaces
-            and np.array_equal(self.carried, other.carried)
-            and self.at_ms == other.at_ms
-        )
+        return same_columns(self, other)
 
     def of(self, namespaces: tuple[str, ...]) -> Floats:
         """(s + 1,) the highs of these namespaces and the fleet."""
