@@ -41,9 +41,7 @@ def for_records(source: KafkaSource) -> KafkaSource:
     return replace(source, max_offsets=_RECORDS * source.max_offsets)
 
 
-def reports_of(
-    kafka: KafkaConfig, first: Mapping[str, int], tasks: int, due: str = ""
-) -> ReportStream:
+def reports_of(kafka: KafkaConfig, first: Mapping[str, int], tasks: int, due: str) -> ReportStream:
     """Return the job's load reports; a new query begins at ``first``, by partition. ``due``: the
     file that tells which rounds are due."""
     return ReportStream(

@@ -29,6 +29,7 @@ from simulation.replay.recorded import RecordedTopics
 from sinks.kafka.topics import ensure_topics
 from sinks.redis.server.connections import redis_client
 from streaming.config import JobConfig, load_config
+from streaming.query.reports.rounds_due import FILE
 from tests.faults.table import Row
 from tests.support.jobs import Driver, write_settings
 from tests.support.seesaw import Seesaw
@@ -172,6 +173,7 @@ def finish(bench: Bench, told: set[int], kills: int = 1) -> None:
     eventually(lambda: bench.moves() > ENOUGH, "moves to compare", 300.0)
     # The driver that runs has deleted what the killed ones left, and deletes its own.
     assert len([*bench.folders.iterdir()]) == 1
+    assert [*bench.folders.rglob(FILE)], "the source of reports is not told of rounds that are due"
     bench.come_to_rest()
     assert [*bench.folders.iterdir()] == []
     batches = bench.topics.batches()

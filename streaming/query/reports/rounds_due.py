@@ -17,7 +17,7 @@ from pyspark import SparkFiles
 from trimtab.reasons import Rule
 from trimtab.wire.rounds import RoundRecord
 
-_FILE: Final = "rounds-due"
+FILE: Final = "rounds-due"
 _AHEAD_MS: Final = 500
 """A batch gets its timestamp a little after its offsets. Less: a round is missed; more: batches
 without a round take fewer reports, too."""
@@ -38,7 +38,7 @@ class Due(NamedTuple):
 
 def due_file() -> Path:
     """Where the driver's session keeps the file: Spark deletes it when the job ends."""
-    return Path(SparkFiles.getRootDirectory(), _FILE)
+    return Path(SparkFiles.getRootDirectory(), FILE)
 
 
 class RoundsDue:
