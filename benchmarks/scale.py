@@ -134,10 +134,15 @@ def look_at(shape: Shape, folder: Path) -> list[Figure]:
 
 
 def find_rate(batches: Sequence[BatchRecord]) -> float:
-    """Reports a second that consecutive batches took."""
-    taken = (batch.offsets.get(keys.LOAD_REPORTS, {}).values() for batch in batches[1:])
-    reports = sum(end - first for spans in taken for first, end in spans)
-    return 1000 * reports / (batches[-1].at - batches[0].at)
+    """Reports a second that consecutive batches took: the median of all minutes between the starts
+    of two. A batch that holds a round takes fewer, and the next ones more, so what is counted from
+    one moment to another depends on how long before them the last round was."""
+    began_s = np.array([batch.at for batch in batches]) / 1000
+    spans = [batch.offsets.get(keys.LOAD_REPORTS, {}).values() for batch in batches]
+    taken = np.cumsum([sum(end - first for first, end in each) for each in spans])
+    first = np.flatnonzero(began_s + MINUTE <= began_s[-1])
+    last = np.searchsorted(began_s, began_s[first] + MINUTE)
+    return float(np.median((taken[last] - taken[first]) / (began_s[last] - began_s[first])))
 
 
 def _seen(job: JobProcess, shape: Shape) -> Look:

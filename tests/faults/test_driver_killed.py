@@ -173,7 +173,7 @@ def finish(bench: Bench, told: set[int], kills: int = 1) -> None:
     eventually(lambda: bench.moves() > ENOUGH, "moves to compare", 300.0)
     # The driver that runs has deleted what the killed ones left, and deletes its own.
     assert len([*bench.folders.iterdir()]) == 1
-    assert [*bench.folders.rglob(FILE)], "the source of reports is not told of rounds that are due"
+    assert [*bench.folders.rglob(FILE)], "the source of reports does not know which rounds are due"
     bench.come_to_rest()
     assert [*bench.folders.iterdir()] == []
     batches = bench.topics.batches()
