@@ -145,7 +145,8 @@ def _advance(
     appended = arrival.appended_ms if old is None else max(arrival.appended_ms, old.appended_ms)
     if old is not None and not _begins_to_count(old, report):
         elapsed = (appended - old.appended_ms) / 1000
-        figures = averages.decay(old.smoothed, figures, elapsed, settings.half_life)
+        known = averages.decay(old.smoothed, figures, elapsed, settings.half_life)
+        figures = _without_unknown(old, known, figures, report.resources[1])
     silent = old if report.heartbeat else None
     return Latest(
         session=arrival.session,
@@ -166,6 +167,18 @@ def _advance(
         limits=np.maximum(report.resources[1], 0.0),
         bundles=digest(report.names, report.shown) if silent is None else silent.bundles,
     )
+
+
+def _without_unknown(old: Latest, average: Floats, figures: Floats, limits: Floats) -> Floats:
+    """The averages, but those of resources without a limit stay: what such a resource takes is not
+    known, and not 0. One that was never known begins with what it takes now."""
+    there, had = limits > 0, old.limits > 0
+    if there.all() and had.all():
+        return average
+    before, k = old.smoothed[: len(limits)], len(limits)
+    begins = there & ~had & (before == 0)
+    kept = np.where(there, np.where(begins, figures[:k], average[:k]), before)
+    return np.concatenate((kept, average[k:]))
 
 
 def _begins_to_count(old: Latest, report: LoadReport) -> bool:
