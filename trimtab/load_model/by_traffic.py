@@ -40,8 +40,15 @@ class Reported(NamedTuple):
     """(m,) bytes/s as reported, by the rows of the view."""
     arriving: Floats
     """(n,) total size of further bundles, on their way to each broker, that no broker reports."""
+    unreported: Floats
+    """(n,) that of bundles that each broker has and does not report at the moment."""
     expected: Expected
     """Of the bundles of the estimates."""
+
+    @property
+    def beside(self) -> Floats:
+        """(n,) total size of bundles that are in no view, and will be on each broker."""
+        return self.arriving + self.unreported
 
 
 def predict_by_traffic(
@@ -54,15 +61,16 @@ def predict_by_traffic(
     # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
     at = np.empty_like(order)
     at[order] = locate_keys(estimates, bundles.keys)[0]
-    level = estimates.current[at]
+    level, silent = estimates.current[at], estimates.unsampled[at]
     # For bundles that no broker reports now the share is known, but not the traffic.
-    whole = float(bundles.traffic.sum()) / max(float(level.sum()), TINY)
+    whole = float(bundles.traffic.sum()) / max(float(level[~silent].sum()), TINY)
     brokers, where, n = view.brokers, view.intended, len(view.brokers.names)
     gain = np.maximum(whole * cost_of(brokers, history), TINY)
     rest = np.array([history.unexplained[name] for name in brokers.names])
     reports = read_reports(history, brokers, settings)
-    missing = find_missing(Hosts(rest, gain, view.bundles.owner).usage(level), reports)
-    hosts = Hosts(rest + missing + gain * bundles.arriving, gain, where)
+    there = Hosts(rest + gain * bundles.unreported, gain, view.bundles.owner)
+    missing = find_missing(there.usage(level), reports)
+    hosts = Hosts(rest + missing + gain * bundles.beside, gain, where)
     hosts = _leave_out_own(hosts, level, find_doubted(brokers, history, settings))
     leaps_last = leaps.wait_s == 0 and not expected.common
     chance = (estimates.chance if leaps_last else estimates.spread)[at]
@@ -97,7 +105,8 @@ def predict_by_traffic(
         gain=gain,
         size=size,
         where=where,
-        movable=view.bundles.movable & (size > 0),
+        # Of children whose counters do not count yet only the sum is known.
+        movable=view.bundles.movable & (size > 0) & ~silent,
         variance=gain**2 * np.bincount(where, chance, n),
         hidden=gain * find_largest(hidden, where, n),
         whole=whole,

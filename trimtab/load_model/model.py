@@ -63,7 +63,7 @@ def build_model(view: View, history: PlannerHistory, settings: Settings) -> Mode
     takes = None
     if len(history.needs.keys):
         at = locate_keys(history.estimates, identities(view.bundles.names))[0]
-        level = history.estimates.current[at]
+        level = np.where(history.estimates.unsampled, 0.0, history.estimates.current)[at]
         traffic = level * float(traffic_of(view.bundles.stats).sum() / max(level.sum(), 1e-9))
         carried = spread_traffic(view.bundles, traffic)
         takes = takes_of(view, history.needs, carried, settings.weights)

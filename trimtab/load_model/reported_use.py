@@ -29,6 +29,7 @@ from trimtab.load_model.bursts import find_near_overload
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.history import Hosted, PlannerHistory
 from trimtab.load_model.resources.costs import rise
+from trimtab.load_model.unreported import Unreported
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View
 
@@ -64,12 +65,14 @@ class Reports(NamedTuple):
 
 
 def note_hosted(
-    past: Mapping[str, Hosted], view: View, keys: Keys, settings: Settings
+    past: Mapping[str, Hosted], view: View, keys: Keys, unreported: Unreported, settings: Settings
 ) -> dict[str, Hosted]:
     """Broker to what is known of it; ``keys``: (m,) of the bundles of the view."""
     names = view.brokers.names
     checksums = np.zeros(len(names), np.uint64)
     np.add.at(checksums, view.bundles.owner, keys)
+    # What a report lacks did not go.
+    np.add.at(checksums, unreported.where, unreported.keys)
     newest, average = _read_usage(view.brokers, settings)
     columns = (checksums, view.brokers.reported_ms, newest, np.minimum(newest, average))
     reported = map(Hosted, *(column.tolist() for column in columns))

@@ -84,9 +84,11 @@ class Estimates:
     first: Floats = field(default_factory=_none)
     """Share in the first sample of a young fleet; below 0 if a leap since then has just been found,
     and 0 once it is kept no longer (`trimtab.load_model.estimating.early_leaps`)."""
+    host: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """The broker that it was last on (`trimtab.names.hash_brokers`); 0 if that is not known."""
 
     def __post_init__(self) -> None:
-        # State from before ages, memories, or first samples were kept has none.
+        # State from before ages, memories, first samples or hosts were kept has none.
         if len(self.age) != len(self.keys):
             object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
         if len(self.memory) != len(self.keys):
@@ -96,6 +98,8 @@ class Estimates:
             object.__setattr__(self, "growing", np.zeros(len(self.keys)))
         if len(self.first) != len(self.keys):
             object.__setattr__(self, "first", np.zeros(len(self.keys)))
+        if len(self.host) != len(self.keys):
+            object.__setattr__(self, "host", np.zeros(len(self.keys), np.uint64))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Estimates) and all(

@@ -47,7 +47,7 @@ def add_sample(
     """Add a sample of each bundle; (m,) ``shares`` are the samples' parts of the fleet's traffic,
     ``half_life`` is in seconds."""
     fresh, elapsed_ms = old.unsampled, samples.at_ms - old.at_ms
-    begins = fresh & ((samples.traffic > 0) | (elapsed_ms >= _COUNTING_MS))
+    begins = begins_to_count(old, samples)
     repeated = (samples.traffic == old.sample) & (elapsed_ms < _RECENT_MS)
     news = (elapsed_ms > 0) & ~repeated & ~fresh
     counted = news | begins
@@ -89,8 +89,16 @@ def add_sample(
         behind=replace_rows(behind, rows),
         growing=old.growing,
         first=replace_rows(keep_first(old, shares) * scale, rows),
+        host=old.host,
     )
     return find_early_leaps(known).follow_growth()
+
+
+def begins_to_count(old: Estimates, samples: Samples) -> Bools:
+    """(m,) whether a sample is its bundle's first one that is believed."""
+    late = samples.at_ms - old.at_ms >= _COUNTING_MS
+    begins: Bools = old.unsampled & ((samples.traffic > 0) | late)
+    return begins
 
 
 def _scale(level: Floats, shares: Floats, others: Bools) -> float:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Estimates, Keys
+
+
+def begin_rows(keys: Keys, at_ms: Ints) -> Estimates:
+    """Rows of bundles that have yet to be sampled, first reported at ``at_ms``."""
+    columns: dict[str, Any] = {each.name: np.zeros(len(keys)) for each in fields(Estimates)}
+    known = {"keys": keys, "at_ms": at_ms, "host": np.zeros_like(keys)}
+    return Estimates(**columns | known | {"age": np.full(len(keys), np.inf)})
 
 
 def take_rows(all_of: Estimates, at: Ints) -> Estimates:
