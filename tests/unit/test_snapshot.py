@@ -87,6 +87,23 @@ def test_the_average_of_what_had_no_limit_begins_with_the_first_one() -> None:
     assert told.smoothed[CPU] == 40.0
 
 
+def with_processors(limit: float, cpu: float) -> LoadReport:
+    """A report of a broker with so many percent of processors, which uses ``cpu`` of these."""
+    said = report({}, cpu)
+    resources = said.resources.copy()
+    resources[1, CPU] = limit
+    return replace(said, resources=resources)
+
+
+def test_the_average_of_other_hardware_is_of_what_was_used() -> None:
+    """It has half of the processors now, and takes as much of them as before."""
+    whole, half = (with_processors(limit, 40.0) for limit in (100.0, 50.0))
+    told = after(arrival(1, whole, seconds=0), arrival(2, half, seconds=10))
+    assert told.smoothed[CPU] == pytest.approx(80.0)
+    told = after(arrival(1, half, seconds=0), arrival(2, whole, seconds=10))
+    assert told.smoothed[CPU] == pytest.approx(40.0)
+
+
 def test_smoothed_figures_begin_with_the_first_traffic() -> None:
     """An average of what a broker used while its counters read 0 tells nothing of its traffic."""
     told = after(
