@@ -12,7 +12,7 @@ from trimtab.load_model.estimating.bundle_leaps import Expected
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.excursions import find_hidden_part
 from trimtab.load_model.estimating.fleet_events import count_event
-from trimtab.load_model.estimating.rows import locate_keys
+from trimtab.load_model.estimating.rows import locate_rows
 from trimtab.load_model.falls import Carried, Highs, find_falls, follow_highs, is_growing
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
@@ -56,12 +56,10 @@ def predict_by_traffic(
 ) -> tuple[Fleet, Sizes, Highs]:
     """The fleet where traffic alone tells what bundles add to a broker, other sizes of the bundles,
     and what namespaces carried of late at their highest."""
-    estimates, leaps, order = history.estimates, history.leaps, bundles.order
+    estimates, leaps = history.estimates, history.leaps
     expected = bundles.expected
-    # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
-    at = np.empty_like(order)
-    at[order] = locate_keys(estimates, bundles.keys)[0]
-    level, silent = estimates.current[at], estimates.unsampled[at]
+    at = locate_rows(estimates, bundles.keys, bundles.order)
+    level, silent = estimates.current[at], estimates.silent(at, bundles.traffic)
     # For bundles that no broker reports now the share is known, but not the traffic.
     whole = float(bundles.traffic.sum()) / max(float(level[~silent].sum()), TINY)
     brokers, where, n = view.brokers, view.intended, len(view.brokers.names)
@@ -105,7 +103,7 @@ def predict_by_traffic(
         gain=gain,
         size=size,
         where=where,
-        # Of children whose counters do not count yet only the sum is known.
+        # What counters that do not count yet say later is open.
         movable=view.bundles.movable & (size > 0) & ~silent,
         variance=gain**2 * np.bincount(where, chance, n),
         hidden=gain * find_largest(hidden, where, n),

@@ -56,10 +56,10 @@ def hand_down_shares(
     if not known.any():
         return past
     carried = _share_of(past, samples, new)
-    waiting = np.zeros(len(new))
+    waiting, spans = np.zeros(len(new)), _Spans(heirs)
     for ancestor in np.flatnonzero(known).tolist():
         level = float(past.current[at[ancestor]])
-        waiting += _left_to(level, _related(relatives[ancestor], heirs), carried)
+        waiting += _left_to(level, spans.related(relatives[ancestor]), carried)
     left = np.ones(len(past.keys), np.bool_)
     left[at[known]] = False
     kept = take_rows(past, np.flatnonzero(left))
@@ -87,9 +87,22 @@ def _left_to(level: float, heirs: Bools, carried: Floats) -> Floats:
     return np.where(silent, left / max(int(np.count_nonzero(silent)), 1), 0.0)
 
 
-def _related(ancestor: str, heirs: Sequence[str]) -> Bools:
-    """(k,) which of the new bundles were split from it, or merged from it and others."""
-    return np.array([within(ancestor, each) or within(each, ancestor) for each in heirs], np.bool_)
+class _Spans:
+    """The namespaces and ranges of (k,) bundles, parsed once."""
+
+    def __init__(self, bundles: Sequence[str]) -> None:
+        parsed = [parse_bundle(each) for each in bundles]
+        self._spaces: dict[str, int] = {}
+        self._space = np.array([self._spaces.setdefault(s, len(self._spaces)) for s, _ in parsed])
+        self._low, self._high = np.array([span for _, span in parsed], np.int64).T
+
+    def related(self, ancestor: str) -> Bools:
+        """(k,) which of them were split from it, or merged from it and others."""
+        space, (low, high) = parse_bundle(ancestor)
+        within_it = (self._low >= low) & (self._high <= high)
+        around_it = (self._low <= low) & (self._high >= high)
+        related: Bools = (self._space == self._spaces.get(space, -1)) & (within_it | around_it)
+        return related
 
 
 def hand_down_leaps(

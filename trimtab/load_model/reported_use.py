@@ -27,7 +27,7 @@ from trimtab.arrays import Bools, Floats
 from trimtab.load import usage
 from trimtab.load_model.bursts import find_near_overload
 from trimtab.load_model.estimating.estimates import Keys
-from trimtab.load_model.history import Hosted, PlannerHistory
+from trimtab.load_model.history import SETTLED_MS, Hosted, PlannerHistory
 from trimtab.load_model.resources.costs import rise
 from trimtab.load_model.unreported import Unreported
 from trimtab.settings import Settings
@@ -41,9 +41,6 @@ _CLEAR: Final = 0.05
 _FAR: Final = 3.0
 """deviations of a report that are. Lower: the noise of reports is balanced; higher: what counters
 say is."""
-_SETTLED_MS: Final = 300_000
-"""Time after bundles came or went from which reports are believed. Shorter: a report that is older
-than a move hides it; longer: wrong counters are believed after each move."""
 _HALF_LIFE_MS: Final = 600_000
 """Half-life of what usage changes from a report to the next. Shorter: a calm moment counts for more
 than it says; longer: one that has passed does."""
@@ -95,7 +92,7 @@ def read_reports(history: PlannerHistory, brokers: Brokers, settings: Settings) 
         low=np.minimum(newest, average),
         high=np.where(newest > find_near_overload(settings), np.inf, high),
         least=np.array([each.least for each in known]),
-        binding=erring & (brokers.reported_ms - changed_ms >= _SETTLED_MS),
+        binding=erring & (brokers.reported_ms - changed_ms >= SETTLED_MS),
         clear=max(_CLEAR, _FAR * float(np.median(stirs))) if known else _CLEAR,
     )
 
@@ -126,7 +123,7 @@ def _follow(known: Hosted, new: Hosted, now_ms: int) -> Hosted:
     elapsed_ms = max(new.seen_ms - known.seen_ms, 0)
     changed_ms = known.changed_ms if known.checksum == new.checksum else now_ms
     least = new.least
-    if new.seen_ms - changed_ms < _SETTLED_MS:
+    if new.seen_ms - changed_ms < SETTLED_MS:
         least = 0.0
     elif known.least:
         # It rises, or one night would count for ever.

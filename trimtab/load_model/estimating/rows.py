@@ -30,6 +30,14 @@ def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
     return find_keys(keys, all_of.keys)
 
 
+def locate_rows(all_of: Estimates, keys: Keys, order: Ints) -> Ints:
+    """(m,) the places of bundles that are all present; ``keys`` ascend, and ``order`` has the row
+    of each. In key order they are mostly exactly the estimates' keys, a fast path."""
+    at = np.empty_like(order)
+    at[order] = locate_keys(all_of, keys)[0]
+    return at
+
+
 def find_keys(some: Keys, keys: Keys) -> tuple[Ints, Bools]:
     """(k,) the places of ``some`` in ``keys``, which ascend, and which of them are there."""
     if not len(keys):

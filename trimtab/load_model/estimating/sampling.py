@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Floats
+from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimating.estimates import Estimates, Samples
-from trimtab.load_model.estimating.level_shifts import add_sample, begins_to_count
+from trimtab.load_model.estimating.level_shifts import add_sample, find_silent
 from trimtab.load_model.estimating.rows import (
     begin_rows,
     join_rows,
@@ -43,8 +43,9 @@ def follow_samples(past: Estimates, samples: Samples, half_life: float, bound: f
     total = float(samples.traffic.sum())
     if total > 0:
         unseen = 0.0 if kept is None else _unseen(kept, int(samples.at_ms.max()))
-        unseen = min(unseen + _waiting(known, samples), _MOST_UNSEEN)
-        part = _part_left(known, samples.traffic / total, unseen)
+        silent = find_silent(known, samples)
+        unseen = min(unseen + float(known.level[silent].sum()), _MOST_UNSEEN)
+        part = _part_left(known, samples.traffic / total, unseen, silent)
         if part != 1.0:
             known, unseen = rescale(known, part), part * unseen
             kept = None if kept is None else rescale(kept, part)
@@ -80,22 +81,16 @@ def _unseen(absent: Estimates, now_ms: int) -> float:
     return min(float(absent.level[recent].sum()), _MOST_UNSEEN)
 
 
-def _waiting(known: Estimates, samples: Samples) -> float:
-    """The total share of new bundles whose counters do not count yet
-    (`trimtab.load_model.lineage`)."""
-    silent = known.unsampled & ~begins_to_count(known, samples)
-    return float(known.level[silent].sum())
-
-
-def _part_left(known: Estimates, parts: Floats, unseen: float) -> float:
+def _part_left(known: Estimates, parts: Floats, unseen: float, silent: Bools) -> float:
     """What is left of every share as some bundles are reported for the first time.
 
-    (m,) ``parts`` of the samples' traffic, ``unseen``: the share of bundles that are none of them.
+    (m,) ``parts`` of the samples' traffic, ``unseen``: the share of bundles that are none of them,
+    or ``silent``.
     """
     fresh = known.unsampled
     if not fresh.any():
         return 1.0
     others = float(parts[~fresh].sum())
     # Of all but the unseen share, the others have this part, before and after.
-    before = float(known.level[~fresh].sum()) + others * unseen
+    before = float(known.level[~fresh & ~silent].sum()) + others * unseen
     return min(others / before, 1.0) if before > 0 else 1.0
