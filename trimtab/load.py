@@ -10,11 +10,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Floats
+from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, DIRECT_MEMORY, Bools, Floats
 from trimtab.settings import WeightSettings
 
 COUNTED: Final = [CPU, DIRECT_MEMORY, BANDWIDTH_IN, BANDWIDTH_OUT]
 """Pulsar's modular manager leaves heap memory out of usage, whatever its weight."""
+_BUSY: Final = 0.5
+"""The part of usage from which a resource may be a broker's busiest. Lower: a link without a speed
+takes its broker out of all plans; higher: a broker whose busiest resource is unknown seems idle."""
 
 
 def percentages(used: Floats, limit: Floats) -> Floats:
@@ -29,6 +32,26 @@ def usage(resources: Floats, weights: WeightSettings) -> Floats:
     """(n,) Pulsar's ``getMaxResourceUsageWithWeight`` of (5, n) percentages, as a fraction."""
     weight = [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
     return _greatest(resources[COUNTED], weight)
+
+
+def find_measured(percent: Floats, limits: Floats, weights: WeightSettings) -> Bools:
+    """(n,) whether usage is known: brokers without the limit of a resource, of (5, n) ``limits``,
+    count as if they did not use it, but it may be their busiest one.
+
+    It may if it is busy on the brokers that have its limit; ``percent`` (5, n) are averages.
+    """
+    has = limits[COUNTED] > 0
+    measured = np.ones(has.shape[1], np.bool_)
+    if has.all():
+        return measured
+    weight = [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
+    shares = percent[COUNTED] / 100 * np.array(weight)[:, np.newaxis]
+    for resource, there in enumerate(has):
+        if there.any() and not there.all():
+            busy, busiest = shares[resource, there].mean(), shares[:, there].max(axis=0).mean()
+            if busy > 0 and busy >= _BUSY * busiest:
+                measured &= there
+    return measured
 
 
 def usage_with_memory(resources: Floats, weights: WeightSettings) -> Floats:

@@ -143,7 +143,7 @@ def test_no_traffic_is_ever_negative_in_cost(
 def test_limits_that_change_with_each_report_leave_no_kinds_without_end() -> None:
     """And the kinds that brokers are of now are still known."""
     bundles = [Bundle((0.0, 0.0, MB, MB), name=bundle(0, 2)), Bundle((0.0, 0.0, MB, MB))]
-    view = view_of({"a": Broker(0.5, bundles), "b": Broker(0.5, [])})
+    view = view_of({"a": Broker(0.5, bundles), "b": Broker(0.5, bundles[1:])})
     history, said = PlannerHistory(), np.zeros((5, 2))
     for number in range(600):
         said = said.copy()

@@ -20,7 +20,7 @@ from trimtab.load_model.estimating.fleet_events import count_event
 from trimtab.load_model.estimating.rows import are_among, locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.lineage import drop_ancestors
+from trimtab.load_model.lineage import hand_down_shares
 from trimtab.load_model.observation import observe_fleet
 from trimtab.load_model.odds import bound
 from trimtab.names import identities
@@ -136,7 +136,8 @@ def test_a_split_leaves_the_shares_of_all_others() -> None:
     before, later = identities(names), identities([*children, names[1]])
     known = after([{int(before[0]): 40.0, int(before[1]): 60.0}] * 10)
     order = np.argsort(later)
-    known = drop_ancestors(known, [*children, names[1]], later[order], order)
+    samples = Samples(later[order], np.ones(3), np.full(3, 11 * MINUTE_MS, np.int64))
+    known = hand_down_shares(known, [*children, names[1]], samples, order)
     known = after([dict(zip(map(int, later), (10.0, 30.0, 60.0), strict=True))], known, 11)
     at, _ = locate_keys(known, later)
     np.testing.assert_allclose(known.level[at], [0.1, 0.3, 0.6])

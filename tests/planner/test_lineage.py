@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +12,11 @@ from tests.planner.views import later
 from tests.support.clusters import NOW_MS, Broker, Bundle, view_of
 from trimtab.load_model.estimating.estimates import Estimates, Samples
 from trimtab.load_model.estimating.leap_record import LeapRecord, open_leaps
+from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.estimating.sampling import follow_samples
+from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
-from trimtab.load_model.lineage import drop_ancestors, hand_down_leaps
+from trimtab.load_model.lineage import hand_down_leaps, hand_down_shares
 from trimtab.load_model.observation import observe_fleet
 from trimtab.names import identities
 from trimtab.settings import Settings
@@ -32,11 +35,19 @@ def estimates(names: list[str]) -> Estimates:
     return follow_samples(Estimates(), samples, 1800.0, 5.0)
 
 
-def kept(before: list[str], now: list[str]) -> set[str]:
-    keys = identities(now)
+def handed(before: list[str], now: Mapping[str, float]) -> dict[str, float]:
+    """Share of each bundle that is known once there are those of ``now``, by their traffic."""
+    keys = identities([*now])
     order = np.argsort(keys)
-    left = drop_ancestors(estimates(before), now, keys[order], order)
-    return {name for name in before if identities([name])[0] in left.keys}
+    traffic = np.array([*now.values()])[order]
+    samples = Samples(keys[order], traffic, np.full(len(now), 2, np.int64))
+    left = hand_down_shares(estimates(before), [*now], samples, order)
+    at, there = locate_keys(left, identities(names := [*{*before, *now}]))
+    return {
+        name: round(float(left.level[row]), 6)
+        for name, row, is_there in zip(names, at, there, strict=True)
+        if is_there
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,7 +64,49 @@ def kept(before: list[str], now: list[str]) -> set[str]:
     ],
 )
 def test_ancestors(before: list[str], now: list[str], left: set[str]) -> None:
-    assert kept(before, now) == left
+    assert handed(before, dict.fromkeys(now, 1.0)).keys() == left
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "shares"),
+    [
+        pytest.param(
+            [WHOLE, OTHER],
+            {LOWER: 0.0, UPPER: 0.0, OTHER: 1.0},
+            {LOWER: 0.25, UPPER: 0.25, OTHER: 0.5},
+            id="nothing counts yet",
+        ),
+        pytest.param(
+            [WHOLE, OTHER],
+            {LOWER: 0.2, UPPER: 0.0, OTHER: 1.0},
+            {UPPER: 0.4, OTHER: 0.5},
+            id="a fifth of the other one's is counted",
+        ),
+        pytest.param(
+            [WHOLE, OTHER],
+            {LOWER: 2.0, UPPER: 0.0, OTHER: 1.0},
+            {OTHER: 0.5},
+            id="one carries it all",
+        ),
+        pytest.param(
+            [WHOLE, ELSEWHERE, OTHER],
+            {LOWER: 0.0, UPPER: 0.0, OTHER: 1.0},
+            {LOWER: 1 / 6, UPPER: 1 / 6, ELSEWHERE: 1 / 3, OTHER: 1 / 3},
+            id="what another one has stays",
+        ),
+        pytest.param(
+            [LOWER, UPPER, OTHER],
+            {WHOLE: 0.0, OTHER: 1.0},
+            {WHOLE: 2 / 3, OTHER: 1 / 3},
+            id="merged",
+        ),
+        pytest.param([OTHER], {LOWER: 0.0, OTHER: 1.0}, {OTHER: 1.0}, id="it had no parent"),
+    ],
+)
+def test_what_counts_not_yet_has_what_its_parent_had(
+    before: list[str], now: dict[str, float], shares: dict[str, float]
+) -> None:
+    assert handed(before, now) == pytest.approx(shares, abs=1e-5)
 
 
 def test_a_burst_goes_on_in_what_a_bundle_is_split_into() -> None:
@@ -111,3 +164,58 @@ def test_what_is_observed_of_children_is_that_their_parent_leapt() -> None:
     split = later(holding(LOWER, UPPER), 1)
     _, history = observe_fleet(split, replace(history, leaps=leaps), Settings())
     assert set(history.leaps.keys) == set(identities([LOWER, UPPER]))
+
+
+def carrying(*loads: Mapping[str, float], usage: float = 0.4) -> View:
+    """Brokers a, b, ... that are as busy and carry as much on average; now their bundles' counters
+    say that each fills so much."""
+    made = {
+        name: Broker(
+            usage,
+            [
+                Bundle((0.0, 0.0, each * 5e8, each * 5e8), name=bundle)
+                for bundle, each in own.items()
+            ],
+        )
+        for name, own in zip("abc", loads, strict=False)
+    }
+    view = view_of(made)
+    average = np.full_like(view.brokers.traffic, usage * 5e8)
+    average[:2] = 0.0
+    return replace(view, brokers=replace(view.brokers, smoothed_traffic=average))
+
+
+THIRD = "t/n/0x80000000_0xc0000000"
+
+
+def split_late(minutes: int, lower: float = 0.0, upper: float = 0.0) -> Fleet:
+    """Three brokers at 40 %; the first one's bundle was split so many minutes ago."""
+    others = ({OTHER: 0.4}, {THIRD: 0.4})
+    history, view = PlannerHistory(), carrying({WHOLE: 0.4}, *others)
+    for minute in range(10):
+        _, history = observe_fleet(later(view, minute), history, Settings())
+    for minute in range(10, 10 + minutes):
+        counted = minute == 9 + minutes
+        now = {LOWER: counted * lower, UPPER: counted * upper}
+        fleet, history = observe_fleet(later(carrying(now, *others), minute), history, Settings())
+    return fleet
+
+
+@pytest.mark.parametrize("minutes", [1, 2, 3])
+def test_a_broker_is_as_busy_while_children_do_not_count_yet(minutes: int) -> None:
+    fleet = split_late(minutes)
+    assert fleet.usage.tolist() == pytest.approx([0.4] * 3, abs=0.01)
+    assert fleet.size[:2].tolist() == pytest.approx([1 / 6] * 2, abs=0.01)
+    assert fleet.movable.tolist() == [False, False, True, True]
+
+
+def test_counters_that_count_at_last_are_believed() -> None:
+    fleet = split_late(3, 0.3, 0.1)
+    assert fleet.usage.tolist() == pytest.approx([0.4] * 3, abs=0.01)
+    assert fleet.size[:2].tolist() == pytest.approx([0.25, 1 / 12], abs=0.01)
+    assert fleet.movable.all()
+
+
+def test_counters_that_never_count_are_believed_after_three_minutes() -> None:
+    fleet = split_late(5)
+    assert fleet.size[:2].tolist() == pytest.approx([0.0, 0.0], abs=1e-3)

@@ -22,6 +22,7 @@ from trimtab.load_model.reported_use import (
     note_hosted,
     read_reports,
 )
+from trimtab.load_model.unreported import Unreported
 from trimtab.names import identities
 from trimtab.planner import shed
 from trimtab.settings import Settings
@@ -32,6 +33,7 @@ NAMES = tuple("abcdefgh")
 DAY = 86_400_000 // INTERVAL_MS
 BUNDLES: Mapping[str, Sequence[Carried]] = {name: [("t/n", 0.25)] * 2 for name in "abc"}
 FEWER = {**BUNDLES, "a": BUNDLES["a"][:1]}
+ALL_REPORTED = Unreported(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0))
 
 
 class Watched:
@@ -52,7 +54,7 @@ class Watched:
         resources, smoothed = (np.tile(100 * np.array(column), (5, 1)) for column in columns)
         brokers = replace(view.brokers, resources=resources, smoothed_resources=smoothed)
         view, keys = replace(view, brokers=brokers), identities(view.bundles.names)
-        self.hosted = note_hosted(self.hosted, view, keys, Settings())
+        self.hosted = note_hosted(self.hosted, view, keys, ALL_REPORTED, Settings())
         strays = dict.fromkeys(brokers.names, self.strays)
         history = PlannerHistory(hosted=self.hosted, strays=strays)
         return read_reports(history, brokers, Settings())

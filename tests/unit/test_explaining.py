@@ -13,6 +13,7 @@ from tests.support.clusters_by_rows import change_row, intent_row, record_row, s
 from tests.support.fleets import EIGHTHS, fleet, round_at, two_each, woken
 from tests.support.reports import bundle
 from tests.support.scenes import MINUTE_MS, scene_of, scenes_of
+from trimtab.arrays import CPU
 from trimtab.cluster.operator import Cluster
 from trimtab.doubt import Doubt
 from trimtab.explaining.accounts import ACCOUNTS
@@ -156,6 +157,20 @@ def test_brokers_that_count_as_they_report_where_counters_err() -> None:
     assert told.rule in {Rest.IN_RANGE, Rest.WITHIN_NOISE}
     assert "count as they report, because their traffic says clearly otherwise" in told.why
     assert told.figures["as_reported"] > 0
+
+
+def test_a_broker_that_does_not_report_a_limit_takes_no_part() -> None:
+    view = cluster(a=0.5, b=0.5, c=0.5, d=0.0)
+    limits = np.full((5, 4), 100.0)
+    limits[CPU, 3] = 0.0
+    view = replace(view, brokers=replace(view.brokers, limits=limits))
+    scene = scenes_of([view, view], PLANNER)[-1]
+    told = explain(scene, "d")
+    assert (told.verdict, told.rule) == (Verdict.LEFT, Rest.RESERVED)
+    assert "nothing tells how busy it is" in told.why
+    other = explain(scene, "a")
+    assert "1 broker took no part" in other.why
+    assert other.figures["unmeasured"] == 1
 
 
 def test_a_broker_that_is_cold_as_its_tenant_rests() -> None:

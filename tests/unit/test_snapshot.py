@@ -18,6 +18,7 @@ from trimtab.intake.fold import Arrival, Dropped, fold, fold_latest
 from trimtab.intake.latest import Latest, latest_of, with_latest
 from trimtab.intake.snapshot import IntakeSettings, Snapshot
 from trimtab.wire.columns import pack, unpack
+from trimtab.wire.reports.decode import LoadReport
 
 ONE, TWO = bundle(0), bundle(1)
 
@@ -63,6 +64,44 @@ def test_smoothed_figures_lose_half_of_the_difference_each_half_life() -> None:
     )
     assert told.resources[CPU] == 40.0
     assert told.smoothed[CPU] == pytest.approx(60.0)
+
+
+def without_limit(cpu: float) -> LoadReport:
+    """A report that does not say how much of the processors there is."""
+    said = report({}, cpu)
+    return replace(said, resources=np.array([said.resources[0], [-1.0] * 5]))
+
+
+def test_the_average_of_what_has_no_limit_for_a_while_stays_as_it_was() -> None:
+    known = (arrival(1, report({}, cpu=80.0), seconds=0), arrival(2, without_limit(80), seconds=5))
+    told = after(*known)
+    assert (told.resources[CPU], told.smoothed[CPU]) == (0.0, 80.0)
+    told = after(*known, arrival(3, report({}, cpu=40.0), seconds=15))
+    assert told.smoothed[CPU] == pytest.approx(60.0)
+
+
+def test_the_average_of_what_had_no_limit_begins_with_the_first_one() -> None:
+    told = after(
+        arrival(1, without_limit(80.0), seconds=0), arrival(2, report({}, cpu=40.0), seconds=10)
+    )
+    assert told.smoothed[CPU] == 40.0
+
+
+def with_processors(limit: float, cpu: float) -> LoadReport:
+    """A report of a broker with so many percent of processors, which uses ``cpu`` of these."""
+    said = report({}, cpu)
+    resources = said.resources.copy()
+    resources[1, CPU] = limit
+    return replace(said, resources=resources)
+
+
+def test_the_average_of_other_hardware_is_of_what_was_used() -> None:
+    """It has half of the processors now, and takes as much of them as before."""
+    whole, half = (with_processors(limit, 40.0) for limit in (100.0, 50.0))
+    told = after(arrival(1, whole, seconds=0), arrival(2, half, seconds=10))
+    assert told.smoothed[CPU] == pytest.approx(80.0)
+    told = after(arrival(1, half, seconds=0), arrival(2, whole, seconds=10))
+    assert told.smoothed[CPU] == pytest.approx(40.0)
 
 
 def test_smoothed_figures_begin_with_the_first_traffic() -> None:

@@ -12,7 +12,7 @@ from trimtab.load_model.estimating.bundle_leaps import Expected
 from trimtab.load_model.estimating.estimates import Keys
 from trimtab.load_model.estimating.excursions import find_hidden_part
 from trimtab.load_model.estimating.fleet_events import count_event
-from trimtab.load_model.estimating.rows import locate_keys
+from trimtab.load_model.estimating.rows import locate_rows
 from trimtab.load_model.falls import Carried, Highs, find_falls, follow_highs, is_growing
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
@@ -40,8 +40,15 @@ class Reported(NamedTuple):
     """(m,) bytes/s as reported, by the rows of the view."""
     arriving: Floats
     """(n,) total size of further bundles, on their way to each broker, that no broker reports."""
+    unreported: Floats
+    """(n,) that of bundles that each broker has and does not report at the moment."""
     expected: Expected
     """Of the bundles of the estimates."""
+
+    @property
+    def beside(self) -> Floats:
+        """(n,) total size of bundles that are in no view, and will be on each broker."""
+        return self.arriving + self.unreported
 
 
 def predict_by_traffic(
@@ -49,20 +56,19 @@ def predict_by_traffic(
 ) -> tuple[Fleet, Sizes, Highs]:
     """The fleet where traffic alone tells what bundles add to a broker, other sizes of the bundles,
     and what namespaces carried of late at their highest."""
-    estimates, leaps, order = history.estimates, history.leaps, bundles.order
+    estimates, leaps = history.estimates, history.leaps
     expected = bundles.expected
-    # Looked up in key order: then they are mostly exactly the estimates' keys, a fast path.
-    at = np.empty_like(order)
-    at[order] = locate_keys(estimates, bundles.keys)[0]
-    level = estimates.current[at]
+    at = locate_rows(estimates, bundles.keys, bundles.order)
+    level, silent = estimates.current[at], estimates.silent(at, bundles.traffic)
     # For bundles that no broker reports now the share is known, but not the traffic.
-    whole = float(bundles.traffic.sum()) / max(float(level.sum()), TINY)
+    whole = float(bundles.traffic.sum()) / max(float(level[~silent].sum()), TINY)
     brokers, where, n = view.brokers, view.intended, len(view.brokers.names)
     gain = np.maximum(whole * cost_of(brokers, history), TINY)
     rest = np.array([history.unexplained[name] for name in brokers.names])
     reports = read_reports(history, brokers, settings)
-    missing = find_missing(Hosts(rest, gain, view.bundles.owner).usage(level), reports)
-    hosts = Hosts(rest + missing + gain * bundles.arriving, gain, where)
+    there = Hosts(rest + gain * bundles.unreported, gain, view.bundles.owner)
+    missing = find_missing(there.usage(level), reports)
+    hosts = Hosts(rest + missing + gain * bundles.beside, gain, where)
     hosts = _leave_out_own(hosts, level, find_doubted(brokers, history, settings))
     leaps_last = leaps.wait_s == 0 and not expected.common
     chance = (estimates.chance if leaps_last else estimates.spread)[at]
@@ -97,7 +103,8 @@ def predict_by_traffic(
         gain=gain,
         size=size,
         where=where,
-        movable=view.bundles.movable & (size > 0),
+        # What counters that do not count yet say later is open.
+        movable=view.bundles.movable & (size > 0) & ~silent,
         variance=gain**2 * np.bincount(where, chance, n),
         hidden=gain * find_largest(hidden, where, n),
         whole=whole,

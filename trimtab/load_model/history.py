@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from trimtab.load_model.falls import Highs
 from trimtab.load_model.fleet_change import FleetChange
 from trimtab.load_model.resources.costs import Costs
 from trimtab.load_model.resources.needs import Needs
+
+SETTLED_MS: Final = 300_000
+"""Time after bundles came or went from which reports are believed. Shorter: a report that is older
+than a move hides it; longer: wrong counters are believed after each move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,8 @@ class PlannerHistory:
 
     It is stored in the order of its fields. Those of recent plans (`trimtab.load_model.wariness`):
     ``unrest``, ``planned_ms``, ``counted``, ``swing`` and ``cut``; those of each broker's usage
-    (`trimtab.load_model.traffic_cost`): ``unexplained``, ``since_ms``, ``strays``, ``ahead`` and
-    ``corrections``.
+    (`trimtab.load_model.traffic_cost`): ``unexplained``, ``since_ms``, ``strays``, ``ahead``,
+    ``corrections`` and ``beyond``.
     """
 
     estimates: Estimates = field(default_factory=Estimates)
@@ -117,6 +121,9 @@ class PlannerHistory:
     """Plans of late whose outcome missed the forecast; a hit halves the number."""
     hosted: Hosted = field(default_factory=Hosted)
     """What brokers reported with the bundles that they have."""
+    beyond: dict[str, float] = field(default_factory=dict)
+    """Broker to the bytes/s of its reports that are not its bundles', on average; below 0 where it
+    reports less than they have."""
 
     @property
     def known_since_ms(self) -> int:

@@ -7,17 +7,14 @@ or two reports they are not in the view, but their destination will carry them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import numpy as np
 
 from trimtab.arrays import Floats
 from trimtab.load_model.estimating.estimates import Estimates, Keys
 from trimtab.load_model.estimating.rows import are_among, locate_keys
+from trimtab.load_model.estimating.sampling import AWAY_MS
 from trimtab.names import identities
-
-_AT_MOST_MS: Final = 600_000
-"""How long an unreported bundle counts as in transit; as long as `sampling` keeps its share."""
 
 Sent = Mapping[str, tuple[str, int]]
 """Bundle to the broker it was sent to, and when (ms)."""
@@ -25,7 +22,7 @@ Sent = Mapping[str, tuple[str, int]]
 
 def send_off(sent: Sent, moves: Mapping[str, str], now_ms: int) -> dict[str, tuple[str, int]]:
     """Add a plan's moves, bundle to destination; drop those that had time to arrive."""
-    horizon = now_ms - _AT_MOST_MS
+    horizon = now_ms - AWAY_MS
     kept = {bundle: (to, at) for bundle, (to, at) in sent.items() if at >= horizon}
     return kept | {bundle: (to, now_ms) for bundle, to in moves.items()}
 
@@ -36,7 +33,7 @@ def find_arriving(
     """(n,) total size of the unreported bundles that were sent to each of ``brokers``; ``keys`` are
     those of the reported bundles."""
     total = np.zeros(len(brokers))
-    horizon = now_ms - _AT_MOST_MS
+    horizon = now_ms - AWAY_MS
     row_of = {broker: row for row, broker in enumerate(brokers)}
     names = [b for b, (to, at) in sent.items() if at >= horizon and to in row_of]
     if not names:

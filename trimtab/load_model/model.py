@@ -63,8 +63,10 @@ def build_model(view: View, history: PlannerHistory, settings: Settings) -> Mode
     takes = None
     if len(history.needs.keys):
         at = locate_keys(history.estimates, identities(view.bundles.names))[0]
-        level = history.estimates.current[at]
-        traffic = level * float(traffic_of(view.bundles.stats).sum() / max(level.sum(), 1e-9))
+        reported = traffic_of(view.bundles.stats)
+        silent = history.estimates.silent(at, reported)
+        level = np.where(silent, 0.0, history.estimates.current[at])
+        traffic = level * float(reported.sum() / max(level.sum(), 1e-9))
         carried = spread_traffic(view.bundles, traffic)
         takes = takes_of(view, history.needs, carried, settings.weights)
         takes = takes and leave_out_own(takes, brokers, history, settings)

@@ -27,8 +27,9 @@ from trimtab.arrays import Bools, Floats
 from trimtab.load import usage
 from trimtab.load_model.bursts import find_near_overload
 from trimtab.load_model.estimating.estimates import Keys
-from trimtab.load_model.history import Hosted, PlannerHistory
+from trimtab.load_model.history import SETTLED_MS, Hosted, PlannerHistory
 from trimtab.load_model.resources.costs import rise
+from trimtab.load_model.unreported import Unreported
 from trimtab.settings import Settings
 from trimtab.view import Brokers, View
 
@@ -40,9 +41,6 @@ _CLEAR: Final = 0.05
 _FAR: Final = 3.0
 """deviations of a report that are. Lower: the noise of reports is balanced; higher: what counters
 say is."""
-_SETTLED_MS: Final = 300_000
-"""Time after bundles came or went from which reports are believed. Shorter: a report that is older
-than a move hides it; longer: wrong counters are believed after each move."""
 _HALF_LIFE_MS: Final = 600_000
 """Half-life of what usage changes from a report to the next. Shorter: a calm moment counts for more
 than it says; longer: one that has passed does."""
@@ -63,11 +61,15 @@ class Reports(NamedTuple):
     """What is clearly beyond a report."""
 
 
-def note_hosted(past: Hosted, view: View, keys: Keys, settings: Settings) -> Hosted:
+def note_hosted(
+    past: Hosted, view: View, keys: Keys, unreported: Unreported, settings: Settings
+) -> Hosted:
     """What is known of the view's brokers; ``keys``: (m,) of its bundles."""
     brokers = view.brokers
     checksum = np.zeros(len(brokers.names), np.uint64)
     np.add.at(checksum, view.bundles.owner, keys)
+    # What a report lacks did not go.
+    np.add.at(checksum, unreported.where, unreported.keys)
     newest, average = _read_usage(brokers, settings)
     new = Hosted(
         names=tuple(brokers.names),
@@ -93,7 +95,7 @@ def read_reports(history: PlannerHistory, brokers: Brokers, settings: Settings) 
         low=np.minimum(newest, average),
         high=np.where(newest > find_near_overload(settings), np.inf, high),
         least=known.least,
-        binding=erring & (brokers.reported_ms - known.changed_ms >= _SETTLED_MS),
+        binding=erring & (brokers.reported_ms - known.changed_ms >= SETTLED_MS),
         clear=max(_CLEAR, _FAR * float(np.median(stirs))) if stirs.size else _CLEAR,
     )
 
@@ -141,7 +143,7 @@ def _follow(known: Hosted, new: Hosted, now_ms: int) -> Hosted:
     changed_ms = np.where(known.checksum == new.checksum, known.changed_ms, now_ms)
     # The least rises, or one night would count for ever.
     risen = np.where(known.least > 0, known.least * rise(elapsed_ms / 1000), np.inf)
-    settled = new.seen_ms - changed_ms >= _SETTLED_MS
+    settled = new.seen_ms - changed_ms >= SETTLED_MS
     fading = 0.5 ** (elapsed_ms / _HALF_LIFE_MS)
     squares = (new.newest - known.newest) ** 2 / 2
     return replace(

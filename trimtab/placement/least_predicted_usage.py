@@ -2,7 +2,8 @@
 
 usage = predicted after everything in flight has landed, and the last plan's moves, plus what this
         plan has placed so far;
-        as reported, for a broker that the model does not know yet
+        as reported, for a broker that the model does not know yet; above all others for one that
+        does not tell how busy it is
 load  = the bundle's average share of the fleet's traffic, times its cost on the broker; an average
         bundle's if it is unknown, and an equal part of all usage if nothing is known
 best  = the first candidate with the least usage + load
@@ -16,7 +17,7 @@ import numpy as np
 
 from trimtab.arrays import Floats, Ints
 from trimtab.filters.request import Projection
-from trimtab.load import usage
+from trimtab.load import find_measured, usage
 from trimtab.load_model.estimating.rows import locate_keys
 from trimtab.load_model.history import PlannerHistory
 from trimtab.names import identities
@@ -41,6 +42,11 @@ class LeastPredictedUsage:
             [each.usage if each else used for each, used in zip(known, reported, strict=True)]
         )
         self._usage += [history.shifted.get(name, 0.0) for name in names]
+        measured = find_measured(
+            view.brokers.smoothed_resources, view.brokers.limits, settings.weights
+        )
+        # They seem idle, and may be the busiest: the last ones to get anything.
+        self._usage[~measured] += float(self._usage.max(initial=0.0)) + 1.0
         gains = [each.gain for each in known if each]
         usual = float(np.median(gains)) if gains else float(self._usage.sum())
         self._gain: Floats = np.array([each.gain if each else usual for each in known])

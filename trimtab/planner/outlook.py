@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trimtab.load import find_measured
 from trimtab.load_model.fleet import Fleet
 from trimtab.load_model.history import PlannerHistory
 from trimtab.load_model.observation import observe_fleet
@@ -70,6 +71,8 @@ class Outlook:
     unrest: float = 0.0
     """The number of recent plans."""
     prospects: tuple[Prospect, ...] = ()
+    unmeasured: tuple[int, ...] = ()
+    """Rows of the brokers that do not tell how busy they are: they take no part."""
 
     @property
     def ground(self) -> Ground | None:
@@ -115,12 +118,14 @@ def look_ahead(
     unrest = unrest_of(history, view.now_ms)
     if not fleet.ready or len(fleet.usage) < _TWO:
         return Outlook(fleet, draft, unrest), history
-    permits, available = draft.projection.permits, view.brokers.available
+    brokers, permits = view.brokers, draft.projection.permits
+    measured = find_measured(brokers.smoothed_resources, brokers.limits, settings.weights)
     found = (
         find_prospect(draft, pool, unrest)
-        for pool in pools(view.bundles, view.policies, permits, available)
+        for pool in pools(view.bundles, view.policies, permits, brokers.available & measured)
     )
-    return Outlook(fleet, draft, unrest, tuple(filter(None, found))), history
+    unmeasured = tuple(np.flatnonzero(~measured).tolist())
+    return Outlook(fleet, draft, unrest, tuple(filter(None, found)), unmeasured), history
 
 
 def find_prospect(draft: Draft, pool: Pool, unrest: float) -> Prospect | None:

@@ -241,6 +241,12 @@ class PoolAccount:
         if fleet.as_reported:
             some = format_count(fleet.as_reported, "broker")
             told += f"; {some} count as they report, because their traffic says clearly otherwise"
+        if self._outlook.unmeasured:
+            some = format_count(len(self._outlook.unmeasured), "broker")
+            told += (
+                f"; {some} took no part, because the limit of a resource that is busy elsewhere is "
+                "not reported"
+            )
         return told
 
     @property
@@ -283,6 +289,7 @@ class PoolAccount:
             "passing": self._outlook.fleet.passing,
             "busy": self._outlook.fleet.busy,
             "as_reported": self._outlook.fleet.as_reported,
+            "unmeasured": len(self._outlook.unmeasured),
             "misses": self._scene.after.histories.trimtab.misses,
             "leapt": self._outlook.fleet.struck,
         }

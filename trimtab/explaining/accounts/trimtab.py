@@ -26,6 +26,11 @@ _BUNDLE_RESERVED: Final = Cause(
 _BROKER_RESERVED: Final = Cause(
     Rest.RESERVED, "no other broker may have the bundles that it may, or none may get more"
 )
+_BROKER_UNMEASURED: Final = Cause(
+    Rest.RESERVED,
+    "it does not report the limit of a resource that is busy on other brokers: nothing tells how "
+    "busy it is, so it gives nothing and gets nothing",
+)
 
 
 class TrimtabAccount:
@@ -36,7 +41,7 @@ class TrimtabAccount:
     def __init__(self, scene: Scene) -> None:
         self._scene, self._view = scene, scene.seen
         outlook, _ = look_ahead(scene.seen, follow_history(scene), scene.settings)
-        self.fleet = outlook.fleet
+        self.fleet, self._unmeasured = outlook.fleet, outlook.unmeasured
         self._pools = [PoolAccount(scene, outlook, at) for at in range(len(outlook.prospects))]
 
     def moved(self, bundle: int) -> Cause:
@@ -56,6 +61,8 @@ class TrimtabAccount:
         return pool.not_chosen(owner)
 
     def broker(self, broker: int) -> Cause:
+        if broker in self._unmeasured:
+            return _BROKER_UNMEASURED
         pools = [each for each in self._pools if each.prospect.pool.brokers[broker]]
         if not pools:
             return self._without_pool(_BROKER_RESERVED)

@@ -84,9 +84,12 @@ class Estimates:
     first: Floats = field(default_factory=_none)
     """Share in the first sample of a young fleet; below 0 if a leap since then has just been found,
     and 0 once it is kept no longer (`trimtab.load_model.estimating.early_leaps`)."""
+    host: Keys = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """The broker that reported the newest sample (`trimtab.load_model.unreported`); 0 if that is
+    not known."""
 
     def __post_init__(self) -> None:
-        # State from before ages, memories, or first samples were kept has none.
+        # State from before ages, memories, first samples or hosts were kept has none.
         if len(self.age) != len(self.keys):
             object.__setattr__(self, "age", np.full(len(self.keys), np.inf))
         if len(self.memory) != len(self.keys):
@@ -96,6 +99,8 @@ class Estimates:
             object.__setattr__(self, "growing", np.zeros(len(self.keys)))
         if len(self.first) != len(self.keys):
             object.__setattr__(self, "first", np.zeros(len(self.keys)))
+        if len(self.host) != len(self.keys):
+            object.__setattr__(self, "host", np.zeros(len(self.keys), np.uint64))
 
     def __eq__(self, other: object) -> bool:
         return same_columns(self, other)
@@ -129,6 +134,13 @@ class Estimates:
         """(m,) whether the bundle has yet to be sampled."""
         unsampled: Bools = self.weight == 0
         return unsampled
+
+    def silent(self, at: Ints, traffic: Floats) -> Bools:
+        """(k,) whether the counters of the bundles in the rows ``at``, which say ``traffic``, do
+        not count yet: it was no sample."""
+        uncounted = self.unsampled[at] | (self.sample[at] > 0)
+        silent: Bools = uncounted & (traffic == 0)
+        return silent
 
     @property
     def known(self) -> bool:
@@ -192,10 +204,14 @@ class Estimates:
 
 
 class Samples(NamedTuple):
-    """(m,) columns, ascending by ``keys``: bytes/s, when they were reported, and the row of each
-    bundle's namespace, if namespaces are known."""
+    """(m,) columns, ascending by ``keys``."""
 
     keys: Keys
     traffic: Floats
+    """Bytes/s."""
     at_ms: Ints
+    """When they were reported."""
     namespace: Counts | None = None
+    """The row of each bundle's namespace, if namespaces are known."""
+    young: Bools | None = None
+    """Whether counters may not count yet, and read 0 for that."""

@@ -32,9 +32,9 @@ _RECENT_MS: Final = 60_000
 """A sample equal to the last one counts only after this time: brokers repeat a statistic until they
 refresh it (Pulsar every 60 s)."""
 _COUNTING_MS: Final = 180_000
-"""For how long counters of a new bundle may read 0 before that is believed: they are refreshed
-every 60 s. Shorter: brokers that have just started seem to be idle; longer: a bundle that was idle
-seems to be new."""
+"""For how long counters of a new bundle, or of one that has just come to its broker, may read 0
+before that is believed: they are refreshed every 60 s. Shorter: brokers that have just started seem
+to be idle; longer: a bundle that is idle seems to be new."""
 _TINY: Final = 1e-3
 """A part of the average share, added to each share: changes of bundles below it hardly count."""
 _NOTHING: Final = 1e-9
@@ -47,9 +47,10 @@ def add_sample(
     """Add a sample of each bundle; (m,) ``shares`` are the samples' parts of the fleet's traffic,
     ``half_life`` is in seconds."""
     fresh, elapsed_ms = old.unsampled, samples.at_ms - old.at_ms
-    begins = fresh & ((samples.traffic > 0) | (elapsed_ms >= _COUNTING_MS))
+    silent = find_silent(old, samples)
+    begins = fresh & ~silent
     repeated = (samples.traffic == old.sample) & (elapsed_ms < _RECENT_MS)
-    news = (elapsed_ms > 0) & ~repeated & ~fresh
+    news = (elapsed_ms > 0) & ~repeated & ~fresh & ~silent
     counted = news | begins
     if not counted.any():
         return old
@@ -89,8 +90,20 @@ def add_sample(
         behind=replace_rows(behind, rows),
         growing=old.growing,
         first=replace_rows(keep_first(old, shares) * scale, rows),
+        host=old.host,
     )
     return find_early_leaps(known).follow_growth()
+
+
+def find_silent(old: Estimates, samples: Samples) -> Bools:
+    """(m,) whether counters read 0 as they do not count yet: those of a new bundle, or young ones
+    of one that carried something before."""
+    young = old.unsampled
+    if samples.young is not None:
+        young = young | (samples.young & (old.sample > 0))
+    early = samples.at_ms - old.at_ms < _COUNTING_MS
+    silent: Bools = young & early & (samples.traffic == 0)
+    return silent
 
 
 def _scale(level: Floats, shares: Floats, others: Bools) -> float:

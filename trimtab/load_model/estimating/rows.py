@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
 from trimtab.load_model.estimating.estimates import Estimates, Keys
+
+
+def begin_rows(keys: Keys, at_ms: Ints) -> Estimates:
+    """Rows of bundles that have yet to be sampled, first reported at ``at_ms``."""
+    columns: dict[str, Any] = {each.name: np.zeros(len(keys)) for each in fields(Estimates)}
+    known = {"keys": keys, "at_ms": at_ms, "host": np.zeros_like(keys)}
+    return Estimates(**columns | known | {"age": np.full(len(keys), np.inf)})
 
 
 def take_rows(all_of: Estimates, at: Ints) -> Estimates:
@@ -20,6 +28,14 @@ def locate_keys(all_of: Estimates, keys: Keys) -> tuple[Ints, Bools]:
     if np.array_equal(all_of.keys, keys):
         return np.arange(len(keys)), np.ones(len(keys), np.bool_)
     return find_keys(keys, all_of.keys)
+
+
+def locate_rows(all_of: Estimates, keys: Keys, order: Ints) -> Ints:
+    """(m,) the places of bundles that are all present; ``keys`` ascend, and ``order`` has the row
+    of each. In key order they are mostly exactly the estimates' keys, a fast path."""
+    at = np.empty_like(order)
+    at[order] = locate_keys(all_of, keys)[0]
+    return at
 
 
 def find_keys(some: Keys, keys: Keys) -> tuple[Ints, Bools]:

@@ -11,19 +11,25 @@ the first ones reported were shares of what they carried alone.
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from trimtab.arrays import Floats
+from trimtab.arrays import Bools, Floats
 from trimtab.load_model.estimating.estimates import Estimates, Samples
-from trimtab.load_model.estimating.level_shifts import add_sample
-from trimtab.load_model.estimating.rows import join_rows, locate_keys, rescale, take_rows
+from trimtab.load_model.estimating.level_shifts import add_sample, find_silent
+from trimtab.load_model.estimating.rows import (
+    begin_rows,
+    join_rows,
+    locate_keys,
+    rescale,
+    take_rows,
+)
 
 _FORGET_MS: Final = 3_600_000
 """An estimate not reported for this long is dropped. Shorter: a long outage loses estimates;
 longer: deleted bundles stay in state."""
-_AWAY_MS: Final = 600_000
+AWAY_MS: Final = 600_000
 """A bundle that is moved, or whose owner is lost, is reported again within this time. Shorter: the
 others' shares look too large; longer: a deleted bundle makes them look too small."""
 _MOST_UNSEEN: Final = 0.5
@@ -37,7 +43,9 @@ def follow_samples(past: Estimates, samples: Samples, half_life: float, bound: f
     total = float(samples.traffic.sum())
     if total > 0:
         unseen = 0.0 if kept is None else _unseen(kept, int(samples.at_ms.max()))
-        part = _part_left(known, samples.traffic / total, unseen)
+        silent = find_silent(known, samples)
+        unseen = min(unseen + float(known.level[silent].sum()), _MOST_UNSEEN)
+        part = _part_left(known, samples.traffic / total, unseen, silent)
         if part != 1.0:
             known, unseen = rescale(known, part), part * unseen
             kept = None if kept is None else rescale(kept, part)
@@ -56,7 +64,7 @@ def _carried(past: Estimates, samples: Samples) -> tuple[Estimates, Estimates | 
     absent[at[here]] = False
     absent &= past.at_ms >= samples.at_ms.max(initial=0) - _FORGET_MS
     kept = take_rows(past, np.flatnonzero(absent)) if absent.any() else None
-    fresh = _unknown(samples)
+    fresh = begin_rows(samples.keys, samples.at_ms)
     if not here.any():
         return fresh, kept
     old = take_rows(past, at)
@@ -69,25 +77,20 @@ def _carried(past: Estimates, samples: Samples) -> tuple[Estimates, Estimates | 
 
 def _unseen(absent: Estimates, now_ms: int) -> float:
     """The total share of bundles that were reported a short while ago and no longer are."""
-    recent = absent.at_ms >= now_ms - _AWAY_MS
+    recent = absent.at_ms >= now_ms - AWAY_MS
     return min(float(absent.level[recent].sum()), _MOST_UNSEEN)
 
 
-def _part_left(known: Estimates, parts: Floats, unseen: float) -> float:
+def _part_left(known: Estimates, parts: Floats, unseen: float, silent: Bools) -> float:
     """What is left of every share as some bundles are reported for the first time.
 
-    (m,) ``parts`` of the samples' traffic, ``unseen``: the share of bundles that are none of them.
+    (m,) ``parts`` of the samples' traffic, ``unseen``: the share of bundles that are none of them,
+    or ``silent``.
     """
     fresh = known.unsampled
     if not fresh.any():
         return 1.0
     others = float(parts[~fresh].sum())
     # Of all but the unseen share, the others have this part, before and after.
-    before = float(known.level[~fresh].sum()) + others * unseen
+    before = float(known.level[~fresh & ~silent].sum()) + others * unseen
     return min(others / before, 1.0) if before > 0 else 1.0
-
-
-def _unknown(samples: Samples) -> Estimates:
-    columns: dict[str, Any] = {each.name: np.zeros(len(samples.keys)) for each in fields(Estimates)}
-    age = np.full(len(samples.keys), np.inf)
-    return Estimates(**columns | {"keys": samples.keys, "at_ms": samples.at_ms, "age": age})

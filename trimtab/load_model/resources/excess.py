@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -46,8 +47,12 @@ class Excess(NamedTuple):
 
 def hash_brokers(names: Sequence[str]) -> Keys:
     """(n,) a number for each name, the same in every process."""
-    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
-    return np.frombuffer(digests, np.dtype("<u8")).astype(np.uint64)
+    return np.array([_hash(name) for name in names], np.uint64)
+
+
+@lru_cache(maxsize=1 << 16)
+def _hash(broker: str) -> int:
+    return int.from_bytes(hashlib.blake2b(broker.encode(), digest_size=8).digest(), "little")
 
 
 def note_spells(past: LeapRecord, found: Excess, now_ms: int) -> tuple[LeapRecord, Bools]:
