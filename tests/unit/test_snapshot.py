@@ -87,9 +87,9 @@ def test_the_average_of_what_had_no_limit_begins_with_the_first_one() -> None:
     assert told.smoothed[CPU] == 40.0
 
 
-def with_processors(limit: float, cpu: float) -> LoadReport:
+def with_processors(limit: float, cpu: float, start_ms: int = 1) -> LoadReport:
     """A report of a broker with so many percent of processors, which uses ``cpu`` of these."""
-    said = report({}, cpu)
+    said = report({}, cpu, start_ms)
     resources = said.resources.copy()
     resources[1, CPU] = limit
     return replace(said, resources=resources)
@@ -97,11 +97,17 @@ def with_processors(limit: float, cpu: float) -> LoadReport:
 
 def test_the_average_of_other_hardware_is_of_what_was_used() -> None:
     """It has half of the processors now, and takes as much of them as before."""
-    whole, half = (with_processors(limit, 40.0) for limit in (100.0, 50.0))
+    whole, half = with_processors(100.0, 40.0), with_processors(50.0, 40.0, start_ms=2)
     told = after(arrival(1, whole, seconds=0), arrival(2, half, seconds=10))
     assert told.smoothed[CPU] == pytest.approx(80.0)
     told = after(arrival(1, half, seconds=0), arrival(2, whole, seconds=10))
     assert told.smoothed[CPU] == pytest.approx(40.0)
+
+
+def test_limits_that_change_without_a_start_are_followed_as_usage_is() -> None:
+    whole, half = with_processors(100.0, 40.0), with_processors(50.0, 40.0)
+    told = after(arrival(1, whole, seconds=0), arrival(2, half, seconds=10))
+    assert told.smoothed[CPU] == pytest.approx(60.0)
 
 
 def test_smoothed_figures_begin_with_the_first_traffic() -> None:

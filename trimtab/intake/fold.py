@@ -145,7 +145,7 @@ def _advance(
     appended = arrival.appended_ms if old is None else max(arrival.appended_ms, old.appended_ms)
     if old is not None and not _begins_to_count(old, report):
         elapsed = (appended - old.appended_ms) / 1000
-        figures = _follow(old, figures, report.resources[1], elapsed, settings.half_life)
+        figures = _follow(old, figures, report, elapsed, settings.half_life)
     silent = old if report.heartbeat else None
     return Latest(
         session=arrival.session,
@@ -169,20 +169,23 @@ def _advance(
 
 
 def _follow(
-    old: Latest, figures: Floats, limits: Floats, elapsed: float, half_life: float
+    old: Latest, figures: Floats, report: LoadReport, elapsed: float, half_life: float
 ) -> Floats:
-    """The averages after a report, in parts of the limits that it names.
+    """The averages after a report; of a broker that has started again, in parts of its new limits.
 
     Those of resources without a limit stay: what such a resource takes is not known, and not 0. One
     that was never known begins with what it takes now.
     """
+    limits = report.resources[1]
     there, had, k = limits > 0, old.limits > 0, len(limits)
     if there.all() and np.array_equal(limits, old.limits):
         return averages.decay(old.smoothed, figures, elapsed, half_life)
     before = old.smoothed.copy()
-    # Other hardware, or another share of it: what was used is another part of it.
-    np.multiply(before[:k], old.limits, out=before[:k], where=there & had)
-    np.divide(before[:k], limits, out=before[:k], where=there & had)
+    if report.start_ms != old.start_ms:
+        # On other hardware what was used is another part. Limits that change otherwise may change
+        # back at once, and are followed as usage is.
+        np.multiply(before[:k], old.limits, out=before[:k], where=there & had)
+        np.divide(before[:k], limits, out=before[:k], where=there & had)
     average = averages.decay(before, figures, elapsed, half_life)
     begins = there & ~had & (before[:k] == 0)
     average[:k] = np.where(begins, figures[:k], np.where(there, average[:k], before[:k]))
