@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.planner.views import carrying, destinations, later, wished
-from trimtab.arrays import BANDWIDTH_IN, CPU, Floats
+from trimtab.arrays import BANDWIDTH_IN, BANDWIDTH_OUT, CPU, Floats
 from trimtab.filters.request import Projection
 from trimtab.load import find_measured
 from trimtab.load_model.history import PlannerHistory
@@ -24,8 +24,10 @@ THREE = {"a": [("t/n", 0.1)] * 6, "b": [("t/n", 0.1)] * 2, "c": [("t/n", 0.1)] *
 
 
 def without_limit(view: View, row: int, resource: int = CPU) -> View:
-    """The view with the limits of all brokers but one, whose use of the resource reads 0."""
+    """The view with the limits of all brokers but one, whose use of the resource reads 0; links are
+    used a tenth as much as processors."""
     resources, limits = view.brokers.resources.copy(), np.full((5, 3), 100.0)
+    resources[BANDWIDTH_OUT] = 0.1 * resources[CPU]
     resources[resource, row] = limits[resource, row] = 0.0
     brokers = replace(
         view.brokers, resources=resources, smoothed_resources=resources, limits=limits
