@@ -175,12 +175,14 @@ def with_totals(view: View, times: float) -> View:
 
 
 def test_what_a_broker_carries_beyond_its_bundles_is_its_own() -> None:
-    """It never names its largest bundle, and counts it in its sums."""
+    """It never names its largest bundle, and counts it in its sums. That is known of its traffic,
+    and not only because it is as busy as it reports."""
     history = PlannerHistory()
     for minute in range(KNOWN):
         view = later(without(even(), (2,)), minute)
         fleet, history = observe_fleet(view, history, Settings())
     assert predicted(fleet) == pytest.approx([0.5] * 4, abs=0.03)
+    assert not fleet.as_reported
 
 
 def test_a_broker_whose_sums_lack_what_its_report_lacks_is_no_busier() -> None:
@@ -193,3 +195,4 @@ def test_a_broker_whose_sums_lack_what_its_report_lacks_is_no_busier() -> None:
         view = replace(view, brokers=replace(view.brokers, smoothed_traffic=smoothed))
         fleet, history = observe_fleet(view, history, Settings())
     assert predicted(fleet) == pytest.approx([0.5] * 4, abs=0.03)
+    assert not fleet.as_reported
