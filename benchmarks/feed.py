@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from confluent_kafka import Producer
 
-from benchmarks.synthetic import NOW_MS, Columns, columns
+from benchmarks.synthetic import NOW_MS, RANGES, Columns, columns
 from sinks.kafka.publisher import Outgoing
 from trimtab.model import Epoch
 from trimtab.ownership import Event, State
@@ -114,10 +114,8 @@ def records(cluster: str, brokers: int) -> Iterator[Outgoing]:
 def _fleet(brokers: int, seed: int, *, even: bool = False) -> Columns:
     """Bundles of a namespace are on brokers drawn at random, as rebalancing leaves them. An even
     fleet has many small namespaces."""
-    if even:
-        made = columns(brokers, BUNDLES, seed, even=True, ranges=_DEFAULT_RANGES)
-    else:
-        made = columns(brokers, BUNDLES, seed)
+    ranges = _DEFAULT_RANGES if even else RANGES
+    made = columns(brokers, BUNDLES, seed, even=even, ranges=ranges)
     drawn = np.random.default_rng(0).permutation(len(made.bundles)).tolist()
     return replace(made, bundles=tuple(made.bundles[place] for place in drawn))
 

@@ -22,7 +22,7 @@ from trimtab.wire.ownership import Record
 
 CLUSTER: Final = "bench"
 NOW_MS: Final = 1_800_000_000_000
-_RANGES: Final = 64
+RANGES: Final = 64
 """Bundles of a namespace, unless others are asked for; the last one may have fewer."""
 _HOT_SHARE: Final = 0.1
 
@@ -45,7 +45,7 @@ class Columns:
 
 
 def columns(
-    brokers: int, each: int, seed: int, *, even: bool = False, ranges: int = _RANGES
+    brokers: int, each: int, seed: int, *, even: bool = False, ranges: int = RANGES
 ) -> Columns:
     """``each`` bundles on every broker, ``ranges`` of a namespace; ``even``: all brokers carry the
     same."""
@@ -82,7 +82,7 @@ def carrying(owner: Ints, load: Floats, usage: Floats) -> Columns:
     stats = np.stack((load, load, 1024.0 * load, 1024.0 * load))
     return Columns(
         brokers=broker_names(brokers),
-        bundles=tuple(_names(len(owner), _RANGES)),
+        bundles=tuple(_names(len(owner), RANGES)),
         owner=owner,
         used=np.stack((1600.0 * usage, zero, zero, zero, zero)),
         limit=np.repeat([[1600.0], [8192.0], [8192.0], [1e7], [1e7]], brokers, axis=1),

@@ -28,10 +28,16 @@ def percentages(used: Floats, limit: Floats) -> Floats:
     return np.where(limit > 0, percent, np.float32(0)).astype(np.float64)
 
 
+def weight_of(weights: WeightSettings) -> Floats:
+    """(4,) how much each resource of `COUNTED` counts."""
+    return np.array(
+        [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
+    )
+
+
 def usage(resources: Floats, weights: WeightSettings) -> Floats:
     """(n,) Pulsar's ``getMaxResourceUsageWithWeight`` of (5, n) percentages, as a fraction."""
-    weight = [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
-    return _greatest(resources[COUNTED], weight)
+    return _greatest(resources[COUNTED], weight_of(weights))
 
 
 def find_measured(percent: Floats, limits: Floats, weights: WeightSettings) -> Bools:
@@ -44,8 +50,7 @@ def find_measured(percent: Floats, limits: Floats, weights: WeightSettings) -> B
     measured = np.ones(has.shape[1], np.bool_)
     if has.all():
         return measured
-    weight = [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
-    shares = percent[COUNTED] / 100 * np.array(weight)[:, np.newaxis]
+    shares = percent[COUNTED] / 100 * weight_of(weights)[:, np.newaxis]
     for resource, there in enumerate(has):
         if there.any() and not there.all():
             busy, busiest = shares[resource, there].mean(), shares[:, there].max(axis=0).mean()
@@ -57,12 +62,13 @@ def find_measured(percent: Floats, limits: Floats, weights: WeightSettings) -> B
 def usage_with_memory(resources: Floats, weights: WeightSettings) -> Floats:
     """(n,) `usage` with heap memory: BrokerLoadData's usage, from the extensible manager."""
     weight = [weights.cpu, weights.memory, weights.direct_memory]
-    return _greatest(resources, [*weight, weights.bandwidth_in, weights.bandwidth_out])
+    weight += [weights.bandwidth_in, weights.bandwidth_out]
+    return _greatest(resources, np.array(weight))
 
 
-def _greatest(percent: Floats, weight: list[float]) -> Floats:
+def _greatest(percent: Floats, weight: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
-        weighted = percent * np.array(weight)[:, np.newaxis]
+        weighted = percent * weight[:, np.newaxis]
     # In Pulsar a NaN (an infinite percentage with weight 0) never wins a comparison.
     highest: Floats = np.fmax.reduce(weighted, axis=0, initial=-np.inf)
     return highest / 100

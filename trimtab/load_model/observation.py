@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from trimtab.arrays import Bools, Floats, Ints
+from trimtab.load import weight_of
 from trimtab.load_model.beyond_bundles import find_held
 from trimtab.load_model.bursts import find_near_overload
 from trimtab.load_model.by_traffic import TINY, Reported, predict_by_traffic
@@ -28,7 +29,7 @@ from trimtab.load_model.resources.excess import count_held
 from trimtab.load_model.resources.expect_reports import ByKey
 from trimtab.load_model.resources.learn_needs import Terms, learn_needs
 from trimtab.load_model.resources.needs import Needs
-from trimtab.load_model.resources.takes import compete, weight_of
+from trimtab.load_model.resources.takes import compete
 from trimtab.load_model.room import Sizes, find_takes
 from trimtab.load_model.traffic_cost import learn_costs, traffic_of
 from trimtab.load_model.unreported import find_unreported, find_young, note_hosts

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from trimtab.arrays import Floats, Ints
-from trimtab.load import COUNTED
+from trimtab.load import COUNTED, weight_of
 from trimtab.load_model.resources.base_use import base_of
 from trimtab.load_model.resources.known_bundles import sum_by_broker
 from trimtab.load_model.resources.needs import Needs, weights_of
@@ -160,10 +160,3 @@ def _excess(own: Floats, hosts: Ints, n: int) -> Floats:
     # Not its own part, which it is believed to take anyway.
     excess: Floats = np.maximum(sum_by_broker(unusual, hosts, n)[:, hosts] - unusual, 0.0)
     return excess
-
-
-def weight_of(weights: WeightSettings) -> Floats:
-    """(4,) how much each resource counts."""
-    return np.array(
-        [weights.cpu, weights.direct_memory, weights.bandwidth_in, weights.bandwidth_out]
-    )
